@@ -1,0 +1,1 @@
+//! Configuration: a TOML file and flags.

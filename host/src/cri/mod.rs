@@ -1,0 +1,1 @@
+//! The front: CRI v1 over gRPC.

@@ -1,0 +1,1 @@
+//! The back: Docker Engine over its HTTP API, the real [`crate::runtime::ports::ContainerEngine`].

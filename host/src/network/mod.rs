@@ -1,0 +1,1 @@
+//! Pod networks; each is a [`crate::runtime::ports::PodNetwork`].

@@ -1,0 +1,1 @@
+//! The WebAssembly host: loads components and runs their hooks; the real [`crate::runtime::ports::Plugins`].

@@ -1,0 +1,19 @@
+//! What the verbs need from the outside, as traits: the engine, the plugins, the pod network, the logs, the record store.
+//!
+//! The verbs in `runtime/` know these traits and no implementation; `lib.rs` wires the real ones, tests wire fakes. Errors
+//! are per port and keep their source as text, since it may come from a client library that nobody else may know.
+
+mod engine;
+mod logs;
+mod network;
+mod plugins;
+mod store;
+
+pub use engine::{
+    ContainerEngine, ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError,
+    EngineFacts, EngineMount, ExecOutput, ImageFacts, ImageUsage, MountKind, PullProgress, Version,
+};
+pub use logs::{ContainerLogs, LogError, LogSource};
+pub use network::{NetworkError, NetworkPlan, NetworkReadiness, PodNetwork};
+pub use plugins::{Configured, Hook, PluginCall, PluginError, PluginStatus, Plugins, Subject};
+pub use store::{SandboxRecord, SandboxStore, StoreError};

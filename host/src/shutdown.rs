@@ -1,0 +1,1 @@
+//! Ending: signals become one value that the server waits on.

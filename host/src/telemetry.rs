@@ -1,0 +1,1 @@
+//! Log lines of the daemon itself.
