@@ -19,10 +19,7 @@ pub mod runtime {
     /// as it was sent. Maps are ordered.
     #[allow(
         missing_docs,
-        unreachable_pub,
-        clippy::all,
-        clippy::indexing_slicing,
-        reason = "generated from proto/runtime/v1; its shape is the generator's, its docs are the proto comments"
+        reason = "a signal or a protocol says by its name what it is; all else has a comment in the proto files"
     )]
     pub mod v1 {
         tonic::include_proto!("runtime.v1");

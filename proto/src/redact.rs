@@ -54,3 +54,49 @@ impl fmt::Debug for KeyValue {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::runtime::v1::{
+        AuthConfig, ContainerConfig, CreateContainerRequest, KeyValue, PullImageRequest,
+    };
+
+    #[test]
+    fn credentials_do_not_show_however_deep_they_are() {
+        let request = PullImageRequest {
+            auth: Some(AuthConfig {
+                username: "secret-1".into(),
+                password: "secret-2".into(),
+                auth: "secret-3".into(),
+                server_address: "registry.test".into(),
+                identity_token: "secret-4".into(),
+                registry_token: String::new(),
+            }),
+            ..PullImageRequest::default()
+        };
+        for shown in [format!("{request:?}"), format!("{request:#?}")] {
+            assert!(!shown.contains("secret"), "{shown}");
+            assert!(shown.contains("registry.test"), "{shown}");
+            assert!(shown.contains("registry_token: <empty>"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn of_an_environment_variable_only_the_name_shows() {
+        let request = CreateContainerRequest {
+            config: Some(ContainerConfig {
+                envs: vec![KeyValue {
+                    key: "TOKEN".into(),
+                    value: b"s".to_vec(),
+                }],
+                ..ContainerConfig::default()
+            }),
+            ..CreateContainerRequest::default()
+        };
+        let shown = format!("{request:?}");
+        assert!(
+            shown.contains(r#"KeyValue { key: "TOKEN", value: <redacted> }"#),
+            "{shown}"
+        );
+    }
+}
