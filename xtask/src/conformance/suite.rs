@@ -1,0 +1,148 @@
+//! Building the public suite into the cache.
+//!
+//! The cache is keyed by the pinned module's checksums and by our test image,
+//! so a changed pin or image builds anew and nothing else does.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    failure::{Context, Failure, Outcome},
+    lab, paths, process,
+};
+
+/// The digest by which the suite names one image. The image that has it cannot
+/// be rebuilt bit by bit, so ours takes its place in the built program.
+const DIGEST_IN_SUITE: &str =
+    "sha256:9700f9a2f5bf2c45f2f605a0bd3bce7cf37420ec9d3ed50ac2758413308766bf";
+
+/// The suite's program, naming our image by `digest`.
+pub(super) fn build(digest: &str) -> Outcome<PathBuf> {
+    let module = paths::repository().join("tests/conformance");
+    let built = tool(&module, "critest")?;
+    let key: String = digest
+        .trim_start_matches("sha256:")
+        .chars()
+        .take(12)
+        .collect();
+    let ours = built.with_file_name(format!("critest-{key}"));
+    if !ours.exists() {
+        let mut program = fs::read(&built).context("reading the built suite")?;
+        let places = replace(&mut program, DIGEST_IN_SUITE.as_bytes(), digest.as_bytes())?;
+        if places == 0 {
+            return Err(Failure::new(
+                "the suite does not name the digest that was expected",
+            ));
+        }
+        install(&program, &ours)?;
+    }
+    Ok(ours)
+}
+
+/// Builds `crictl` or `critest` from the pinned module unless the cache has it.
+fn tool(module: &Path, name: &str) -> Outcome<PathBuf> {
+    let pins = fs::read(module.join("go.sum")).context("reading tests/conformance/go.sum")?;
+    let key: String = lab::fingerprint(&pins).chars().take(12).collect();
+    let folder = paths::cache()?
+        .join("tools")
+        .join(format!("cri-tools-{key}"));
+    let program = folder.join(name);
+    if program.exists() {
+        return Ok(program);
+    }
+    let go = go()?;
+    process::step(
+        &format!("building {name} (about two minutes the first time)"),
+        || {
+            let unfinished = folder.join(format!("{name}.unfinished"));
+            let package = format!("sigs.k8s.io/cri-tools/cmd/{name}");
+            let mut command = Command::new(go);
+            command
+                .current_dir(module)
+                .env("GOFLAGS", "-mod=readonly -trimpath");
+            // The suite's command is a test binary.
+            match name {
+                "critest" => command.args(["test", "-c"]),
+                _ => command.arg("build"),
+            };
+            command.arg("-o").arg(&unfinished).arg(package);
+            process::quietly(&mut command, &folder.join(format!("{name}.log")))?;
+            fs::rename(&unfinished, &program).context("keeping the built program")
+        },
+    )?;
+    Ok(program)
+}
+
+fn go() -> Outcome<PathBuf> {
+    let usual = PathBuf::from("/usr/local/go/bin/go");
+    let works = |go: &Path| {
+        Command::new(go)
+            .arg("version")
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    [PathBuf::from("go"), usual]
+        .into_iter()
+        .find(|go| works(go))
+        .context(
+            "the public CRI suite needs Go 1.21 or newer (it fetches the exact version it wants): \
+         install Debian's golang-go or Go's own package and run this again",
+        )
+}
+
+fn install(program: &[u8], path: &Path) -> Outcome {
+    let unfinished = path.with_extension("unfinished");
+    fs::write(&unfinished, program).context("writing the suite's program")?;
+    fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o755))
+        .context("making the suite's program executable")?;
+    fs::rename(&unfinished, path).context("keeping the suite's program")
+}
+
+/// Replaces `old` by `new` everywhere, in place; returns the number of places.
+fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) -> Outcome<usize> {
+    if old.len() != new.len() {
+        return Err(Failure::new("the two digests differ in length"));
+    }
+    let places: Vec<usize> = bytes
+        .windows(old.len())
+        .enumerate()
+        .filter(|(_, window)| *window == old)
+        .map(|(at, _)| at)
+        .collect();
+    for at in &places {
+        if let Some(place) = bytes.get_mut(*at..*at + new.len()) {
+            place.copy_from_slice(new);
+        }
+    }
+    Ok(places.len())
+}
+
+/// What the suite has done so far, read from its log.
+pub(super) fn progress(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
+    format!(
+        "{} passed, {} failed, {} skipped so far",
+        count("• ["),
+        count("• [FAILED]"),
+        count("S [SKIPPED]")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace;
+
+    #[test]
+    fn a_digest_is_replaced_in_place() {
+        let mut program = *b"..old..old.";
+        assert_eq!(replace(&mut program, b"old", b"new").unwrap(), 2);
+        assert_eq!(&program, b"..new..new.");
+        assert!(replace(&mut program, b"new", b"longer").is_err());
+    }
+}

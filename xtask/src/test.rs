@@ -1,0 +1,101 @@
+//! Everything that CI runs: the checks, then end-to-end tests and the public
+//! CRI suite on real engines, one engine after the other.
+
+use std::{path::Path, process::Command};
+
+use clap::Args;
+
+use crate::{
+    CI_ENGINES, build, check, conformance,
+    failure::{Failure, Outcome},
+    lab::{
+        self,
+        engines::{Engine, Version},
+    },
+    paths,
+    process::{run, step},
+};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Engines 20, 26, 28 and 28c, and not only those that CI covers.
+    #[arg(long)]
+    all_engines: bool,
+    /// Leave out formatting, lints, docs and licences.
+    #[arg(long)]
+    no_check: bool,
+    /// Leave out the public CRI suite.
+    #[arg(long)]
+    no_conformance: bool,
+}
+
+impl Options {
+    pub(crate) fn for_ci() -> Self {
+        Self {
+            all_engines: false,
+            no_check: false,
+            no_conformance: false,
+        }
+    }
+}
+
+/// Runs all of it; what was started is ended even when something fails.
+pub(crate) fn test(options: &Options) -> Outcome {
+    if !options.no_check {
+        check::check()?;
+    }
+    let binary = build::build(false)?;
+    step("building the end-to-end tests", || {
+        run(&mut end_to_end(&["--no-run"]))
+    })?;
+    let engines: &[Version] = if options.all_engines {
+        &Version::ALL
+    } else {
+        &CI_ENGINES
+    };
+    let mut failures = Vec::new();
+    for version in engines {
+        if let Err(failure) = on_engine(*version, &binary, options) {
+            println!("    engine {version}: {failure}");
+            failures.push(format!("engine {version}: {failure}"));
+        }
+    }
+    if failures.is_empty() {
+        println!("\nall passed");
+        return Ok(());
+    }
+    Err(Failure::new(failures.join("\n")))
+}
+
+fn on_engine(version: Version, binary: &Path, options: &Options) -> Outcome {
+    let was_running = Engine::new(version).runs();
+    let engine = lab::start(version)?;
+    println!("{}", engine.report());
+    let ours = step(&format!("end-to-end tests on engine {version}"), || {
+        let mut tests = engine.inside(paths::cargo());
+        tests.current_dir(paths::repository());
+        tests.args(end_to_end(&["--", "--include-ignored", "--test-threads=2"]).get_args());
+        tests
+            .envs(engine.environment())
+            .env("SPRINGLINE_BIN", binary);
+        run(&mut tests)
+    });
+    let public = if options.no_conformance || !CI_ENGINES.contains(&version) {
+        Ok(())
+    } else {
+        conformance::on(&engine, binary, None)
+    };
+    if !was_running {
+        engine.stop(false)?;
+    }
+    ours.and(public)
+}
+
+fn end_to_end(more: &[&str]) -> Command {
+    let mut command = Command::new(paths::cargo());
+    command
+        .current_dir(paths::repository())
+        .args(["test", "--locked", "--package", "e2e"])
+        .args(more);
+    command
+}
