@@ -4,6 +4,7 @@
 //! WebAssembly. Constructing these types validates nothing about the engine; it only rules out what can never be meant.
 
 pub mod container;
+pub mod engine;
 pub mod ids;
 pub mod image;
 pub mod labels;

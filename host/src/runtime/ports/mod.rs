@@ -9,9 +9,11 @@ mod network;
 mod plugins;
 mod store;
 
+pub use crate::model::engine::{EngineFacts, Version};
+pub use crate::model::engine::{EngineFacts, Version};
 pub use engine::{
     ContainerEngine, ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError,
-    EngineFacts, EngineMount, ExecOutput, ImageFacts, ImageUsage, MountKind, PullProgress, Version,
+    EngineMount, ExecOutput, ImageFacts, ImageUsage, MountKind, PullProgress,
 };
 pub use logs::{ContainerLogs, LogError, LogSource};
 pub use network::{NetworkError, NetworkPlan, NetworkReadiness, PodNetwork};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::engine::EngineFacts;
 use crate::draft::{Draft, Pointer};
+use crate::model::engine::EngineFacts;
 
 /// A point at which plugins are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
