@@ -10,7 +10,6 @@ mod plugins;
 mod store;
 
 pub use crate::model::engine::{EngineFacts, Version};
-pub use crate::model::engine::{EngineFacts, Version};
 pub use engine::{
     ContainerEngine, ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError,
     EngineMount, ExecOutput, ImageFacts, ImageUsage, MountKind, PullProgress,
