@@ -1,7 +1,6 @@
 // Package conformance pins the public CRI validation suite. It has no code of
-// its own: the imports keep the suite's needs in go.mod and go.sum, so that
-// `go test -c sigs.k8s.io/cri-tools/cmd/critest` builds without a network
-// beyond the module proxy. `cargo xtask conformance` builds and runs it.
+// its own: the imports keep what the suite needs in go.mod and go.sum.
+// `cargo xtask conformance` builds sigs.k8s.io/cri-tools/cmd/critest from it.
 package conformance
 
 import (

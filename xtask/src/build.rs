@@ -4,14 +4,21 @@ use std::{path::PathBuf, process::Command};
 
 use crate::{
     failure::Outcome,
-    paths,
+    paths, plugins,
     process::{run, step},
 };
 
 /// Builds plugins and daemon; returns the daemon's binary and says where it is.
 pub(crate) fn build(debug: bool) -> Outcome<PathBuf> {
-    let profile = if debug { "dev" } else { "release" };
-    step(&format!("building springline ({profile})"), || {
+    let target = paths::target()?;
+    let components = target.join("plugins");
+    plugins::build_all(&paths::repository(), &components)?;
+    let (profile, folder) = if debug {
+        ("dev", "debug")
+    } else {
+        ("release", "release")
+    };
+    step(&format!("the daemon ({folder} build)"), || {
         run(Command::new(paths::cargo())
             .current_dir(paths::repository())
             .args([
@@ -21,10 +28,10 @@ pub(crate) fn build(debug: bool) -> Outcome<PathBuf> {
                 "springline",
                 "--profile",
                 profile,
-            ]))
+            ])
+            .env("SPRINGLINE_COMPONENTS", &components))
     })?;
-    let folder = if debug { "debug" } else { "release" };
-    let binary = paths::target()?.join(folder).join("springline");
-    println!("    the daemon: {}", binary.display());
+    let binary = target.join(folder).join("springline");
+    println!("    {}", binary.display());
     Ok(binary)
 }

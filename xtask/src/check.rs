@@ -8,7 +8,7 @@ use crate::{
     process::{quietly, run, step},
 };
 
-const CARGO_DENY: &str = "0.19.0";
+const CARGO_DENY: &str = "0.20.2";
 
 /// Runs every check; the first that fails ends it.
 pub(crate) fn check() -> Outcome {

@@ -17,9 +17,11 @@ mod build;
 mod check;
 mod conformance;
 mod daemon;
+mod demo;
 mod failure;
 mod lab;
 mod paths;
+mod plugins;
 mod process;
 mod server;
 mod test;
@@ -49,6 +51,8 @@ enum Chore {
         #[arg(long)]
         debug: bool,
     },
+    /// See it work: a pod on Docker Engine whose seccomp profile a plugin applies.
+    Demo(demo::Options),
     /// Everything that CI runs: checks, tests, real engines, the public CRI suite.
     Test(test::Options),
     /// What needs no engine: formatting, lints, docs, unit tests, licences.
@@ -58,8 +62,6 @@ enum Chore {
     Lab(LabCommand),
     /// Run the public CRI validation suite against the daemon on one engine.
     Conformance(conformance::Options),
-    /// The same as `test`, for the CI script.
-    Ci,
 }
 
 fn main() -> ExitCode {
@@ -75,11 +77,11 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> Outcome {
     match chore {
         Chore::Build { debug } => build::build(debug).map(|_| ()),
+        Chore::Demo(options) => demo::demo(&options),
         Chore::Test(options) => test::test(&options),
         Chore::Check => check::check(),
         Chore::Lab(command) => lab::lab(command),
         Chore::Conformance(options) => conformance::conformance(&options),
-        Chore::Ci => test::test(&test::Options::for_ci()),
     }
 }
 

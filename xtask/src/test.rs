@@ -12,7 +12,7 @@ use crate::{
         self,
         engines::{Engine, Version},
     },
-    paths,
+    paths, plugins,
     process::{run, step},
 };
 
@@ -29,22 +29,14 @@ pub(crate) struct Options {
     no_conformance: bool,
 }
 
-impl Options {
-    pub(crate) fn for_ci() -> Self {
-        Self {
-            all_engines: false,
-            no_check: false,
-            no_conformance: false,
-        }
-    }
-}
-
 /// Runs all of it; what was started is ended even when something fails.
 pub(crate) fn test(options: &Options) -> Outcome {
     if !options.no_check {
         check::check()?;
     }
     let binary = build::build(false)?;
+    let fixtures = paths::target()?.join("fixture-plugins");
+    plugins::build_fixtures(&paths::repository(), &fixtures)?;
     step("building the end-to-end tests", || {
         run(&mut end_to_end(&["--no-run"]))
     })?;
@@ -55,7 +47,7 @@ pub(crate) fn test(options: &Options) -> Outcome {
     };
     let mut failures = Vec::new();
     for version in engines {
-        if let Err(failure) = on_engine(*version, &binary, options) {
+        if let Err(failure) = on_engine(*version, &binary, &fixtures, options) {
             println!("    engine {version}: {failure}");
             failures.push(format!("engine {version}: {failure}"));
         }
@@ -67,17 +59,19 @@ pub(crate) fn test(options: &Options) -> Outcome {
     Err(Failure::new(failures.join("\n")))
 }
 
-fn on_engine(version: Version, binary: &Path, options: &Options) -> Outcome {
+fn on_engine(version: Version, binary: &Path, fixtures: &Path, options: &Options) -> Outcome {
     let was_running = Engine::new(version).runs();
     let engine = lab::start(version)?;
     println!("{}", engine.report());
     let ours = step(&format!("end-to-end tests on engine {version}"), || {
         let mut tests = engine.inside(paths::cargo());
         tests.current_dir(paths::repository());
-        tests.args(end_to_end(&["--", "--include-ignored", "--test-threads=2"]).get_args());
+        tests.args(end_to_end(&["--", "--include-ignored"]).get_args());
         tests
             .envs(engine.environment())
-            .env("SPRINGLINE_BIN", binary);
+            .env("SPRINGLINE_BIN", binary)
+            .env("SPRINGLINE_TEST_PLUGINS", fixtures)
+            .env("CARGO_NET_OFFLINE", "true");
         run(&mut tests)
     });
     let public = if options.no_conformance || !CI_ENGINES.contains(&version) {

@@ -5,7 +5,12 @@
 //! machine's C library and a few lines of our own. `busybox` also serves our
 //! own end-to-end tests.
 
-use std::{fs, path::Path, process::Command, rc::Rc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    rc::Rc,
+};
 
 use serde_json::{Value, json};
 
@@ -190,27 +195,8 @@ const PGREP: &[u8] = b"#!/bin/sh\n\
     exit $found\n";
 
 /// Busybox with a name for each applet, and the libraries that it needs.
-fn busybox_layer() -> Outcome<Rc<Blob>> {
-    let folder = super::cache()?.join("busybox");
-    // The dynamic build: the static one runs applets without exec, which the
-    // suite's case about masked paths notices.
-    let program = folder.join("root/bin/busybox");
-    let program = if program.exists() {
-        program
-    } else {
-        folder.join("root/usr/bin/busybox")
-    };
-    let program = if program.exists() {
-        program
-    } else {
-        packages::unpack(&["busybox"], &folder)?;
-        let older = folder.join("root/bin/busybox");
-        if older.exists() {
-            older
-        } else {
-            folder.join("root/usr/bin/busybox")
-        }
-    };
+pub(super) fn busybox_layer() -> Outcome<Rc<Blob>> {
+    let program = busybox()?;
     let mut layer = LayerBuilder::new();
     for name in [
         "bin", "etc", "home", "proc", "root", "run", "sbin", "sys", "dev", "usr/bin", "usr/sbin",
@@ -234,6 +220,20 @@ fn busybox_layer() -> Outcome<Rc<Blob>> {
     layer.file("etc/passwd", 0o644, PASSWD.as_bytes())?;
     layer.file("etc/group", 0o644, GROUP.as_bytes())?;
     layer.finish()
+}
+
+/// Debian's busybox, the dynamic build: the static one runs applets without
+/// exec, which the suite's case about masked paths notices.
+fn busybox() -> Outcome<PathBuf> {
+    let folder = super::cache()?.join("busybox");
+    // Older releases have /bin apart from /usr/bin.
+    let places = ["root/usr/bin/busybox", "root/bin/busybox"].map(|place| folder.join(place));
+    let found = || places.iter().find(|place| place.exists()).cloned();
+    if let Some(program) = found() {
+        return Ok(program);
+    }
+    packages::unpack(&["busybox"], &folder)?;
+    found().context("Debian's package busybox holds no busybox")
 }
 
 /// The shared libraries of a program, as this machine's loader finds them.

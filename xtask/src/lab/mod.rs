@@ -89,6 +89,12 @@ pub(crate) fn lab(command: LabCommand) -> Outcome {
 pub(crate) fn start(version: Version) -> Outcome<Engine> {
     root_only()?;
     registry::publish()?;
+    start_bare(version)
+}
+
+/// An engine that runs, whatever its registry holds.
+pub(crate) fn start_bare(version: Version) -> Outcome<Engine> {
+    root_only()?;
     let engine = Engine::new(version);
     let _alone = lock()?;
     engine.start()?;
@@ -111,6 +117,11 @@ fn exec(version: Version, command: &[OsString]) -> Outcome {
     } else {
         Err(Failure::new(format!("ended with {status}")))
     }
+}
+
+/// A root file system with busybox, as a tar file.
+pub(crate) fn busybox_tar() -> Outcome<Vec<u8>> {
+    Ok(images::busybox_layer()?.bytes.clone())
 }
 
 /// A key for what bytes say, in hex digits.
