@@ -1,1 +1,3 @@
 //! The front: CRI v1 over gRPC.
+
+pub mod listener;

@@ -1,1 +1,0 @@
-//! Configuration: a TOML file and flags.
