@@ -29,7 +29,7 @@ pub(crate) fn build(debug: bool) -> Outcome<PathBuf> {
                 "--profile",
                 profile,
             ])
-            .env("SPRINGLINE_COMPONENTS", &components))
+            .env("SPRINGLINE_COMPONENTS_DIR", &components))
     })?;
     let binary = target.join(folder).join("springline");
     println!("    {}", binary.display());

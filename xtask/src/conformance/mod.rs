@@ -62,6 +62,11 @@ pub(crate) fn conformance(options: &Options) -> Outcome {
     result
 }
 
+/// Where `crictl` is, built if need be.
+pub(crate) fn crictl() -> Outcome<PathBuf> {
+    suite::crictl()
+}
+
 /// Runs the suite on an engine that runs, with the given daemon.
 pub(crate) fn on(engine: &Engine, binary: &Path, focus: Option<&str>) -> Outcome {
     let suite = suite::build(&lab::registry::digest_of_test_image()?)?;

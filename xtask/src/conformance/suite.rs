@@ -7,7 +7,6 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use crate::{
@@ -43,6 +42,11 @@ pub(super) fn build(digest: &str) -> Outcome<PathBuf> {
     Ok(ours)
 }
 
+/// The command line client of the same release, for people.
+pub(super) fn crictl() -> Outcome<PathBuf> {
+    tool(&paths::repository().join("tests/conformance"), "crictl")
+}
+
 /// Builds `crictl` or `critest` from the pinned module unless the cache has it.
 fn tool(module: &Path, name: &str) -> Outcome<PathBuf> {
     let pins = fs::read(module.join("go.sum")).context("reading tests/conformance/go.sum")?;
@@ -54,16 +58,15 @@ fn tool(module: &Path, name: &str) -> Outcome<PathBuf> {
     if program.exists() {
         return Ok(program);
     }
-    let go = go()?;
+    let mut command = lab::go::go()?;
     process::step(
         &format!("building {name} (about two minutes the first time)"),
         || {
             let unfinished = folder.join(format!("{name}.unfinished"));
             let package = format!("sigs.k8s.io/cri-tools/cmd/{name}");
-            let mut command = Command::new(go);
             command
                 .current_dir(module)
-                .env("GOFLAGS", "-mod=readonly -trimpath");
+                .envs([("GOFLAGS", "-mod=readonly -trimpath"), ("CGO_ENABLED", "0")]);
             // The suite's command is a test binary.
             match name {
                 "critest" => command.args(["test", "-c"]),
@@ -75,23 +78,6 @@ fn tool(module: &Path, name: &str) -> Outcome<PathBuf> {
         },
     )?;
     Ok(program)
-}
-
-fn go() -> Outcome<PathBuf> {
-    let usual = PathBuf::from("/usr/local/go/bin/go");
-    let works = |go: &Path| {
-        Command::new(go)
-            .arg("version")
-            .output()
-            .is_ok_and(|o| o.status.success())
-    };
-    [PathBuf::from("go"), usual]
-        .into_iter()
-        .find(|go| works(go))
-        .context(
-            "the public CRI suite needs Go 1.21 or newer (it fetches the exact version it wants): \
-         install Debian's golang-go or Go's own package and run this again",
-        )
 }
 
 fn install(program: &[u8], path: &Path) -> Outcome {

@@ -12,6 +12,7 @@
 
 mod decoy;
 pub(crate) mod engines;
+pub(crate) mod go;
 mod images;
 mod layers;
 mod network;
@@ -48,6 +49,8 @@ pub(crate) enum LabCommand {
     Status { engine: Option<Version> },
     /// Build the test images and put them into the registry's storage.
     Images,
+    /// Build crictl into the cache and say where it is.
+    Crictl,
     /// Run a command in an engine's network namespace, with the environment that the tests read.
     Exec {
         engine: Version,
@@ -78,6 +81,10 @@ pub(crate) fn lab(command: LabCommand) -> Outcome {
         LabCommand::Images => {
             let images = registry::publish()?;
             images.iter().for_each(|image| println!("{image}"));
+            Ok(())
+        }
+        LabCommand::Crictl => {
+            println!("{}", crate::conformance::crictl()?.display());
             Ok(())
         }
         LabCommand::Exec { engine, command } => exec(engine, &command),

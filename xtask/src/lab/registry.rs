@@ -4,7 +4,14 @@
 //! The server is Debian's `docker-registry`, unpacked and not installed. It is
 //! also the engines' HTTP proxy, so it answers for every registry name.
 
-use std::{fs, path::Path, path::PathBuf, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    rc::Rc,
+    sync::OnceLock,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -34,6 +41,15 @@ const LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar";
 /// Builds all test images and stores those that are not there yet; returns
 /// `repository:tag digest` of each.
 pub(crate) fn publish() -> Outcome<Vec<String>> {
+    static PUBLISHED: OnceLock<Vec<String>> = OnceLock::new();
+    if let Some(listing) = PUBLISHED.get() {
+        return Ok(listing.clone());
+    }
+    let listing = publish_anew()?;
+    Ok(PUBLISHED.get_or_init(|| listing).clone())
+}
+
+fn publish_anew() -> Outcome<Vec<String>> {
     process::step("test images", || {
         let _alone = super::lock()?;
         let mut parcels = Vec::new();
@@ -94,8 +110,8 @@ pub(super) fn stop(run: &Path) -> Outcome {
 /// An image as a registry takes it: blobs, then a manifest under each name.
 struct Parcel {
     names: Vec<String>,
-    config: std::rc::Rc<Blob>,
-    layers: Vec<std::rc::Rc<Blob>>,
+    config: Rc<Blob>,
+    layers: Vec<Rc<Blob>>,
     manifest: Vec<u8>,
 }
 
