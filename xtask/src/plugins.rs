@@ -68,11 +68,11 @@ fn build(
     let mut built = Vec::new();
     for name in names {
         let module = modules.get(&name).context(format!(
-            "{folder}/{name} made no WebAssembly module: its Cargo.toml needs `crate-type = [\"cdylib\", \"lib\"]`"
+            "{name} made no WebAssembly module: its Cargo.toml needs `crate-type = [\"cdylib\", \"lib\"]`"
         ))?;
         let bytes = fs::read(module).context(format!("reading {}", module.display()))?;
-        let component = component::wrap(&bytes, imports)
-            .context(format!("making a component of {folder}/{name}"))?;
+        let component =
+            component::wrap(&bytes, imports).context(format!("making a component of {name}"))?;
         built.push(store(name, &component, out_dir)?);
     }
     remove_stale(out_dir, &built)?;
