@@ -71,7 +71,7 @@ pub(crate) fn crictl() -> Outcome<PathBuf> {
 pub(crate) fn on(engine: &Engine, binary: &Path, focus: Option<&str>) -> Outcome {
     let suite = suite::build(&lab::registry::digest_of_test_image()?)?;
     let version = engine.version();
-    let folder = engine.run_folder().join("conformance");
+    let folder = engine.state_folder().join("conformance");
     let _ = fs::remove_dir_all(&folder);
     let daemon = Setup {
         program: engine.inside(binary),

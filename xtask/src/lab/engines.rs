@@ -160,6 +160,9 @@ impl Engine {
         fs::create_dir_all(&state).context(format!("making {}", state.display()))?;
         let config = state.join("daemon.json");
         fs::write(&config, self.version.daemon_json()).context("writing daemon.json")?;
+        // Left over when an engine was killed; its pid may be another program's by now.
+        let pid_file = self.run_folder().join("dockerd.pid");
+        let _ = fs::remove_file(&pid_file);
         let path = std::env::var("PATH").unwrap_or_default();
         let mut dockerd = self.inside(programs.join("dockerd"));
         dockerd
@@ -170,10 +173,7 @@ impl Engine {
                 "--exec-root={}",
                 self.run_folder().join("exec").display()
             ))
-            .arg(format!(
-                "--pidfile={}",
-                self.run_folder().join("dockerd.pid").display()
-            ))
+            .arg(format!("--pidfile={}", pid_file.display()))
             .args(INSECURE.map(|name| format!("--insecure-registry={name}")))
             .env("PATH", format!("{}:{path}", programs.display()))
             .env("HTTP_PROXY", format!("http://{}", registry::ADDRESS))
@@ -187,6 +187,8 @@ impl Engine {
         self.server().stop(STOP_PATIENCE)?;
         registry::stop(&self.run_folder())?;
         self.network.remove()?;
+        // What is still mounted in there stays; the next start does not mind.
+        let _ = fs::remove_dir_all(self.run_folder());
         if wipe && self.state_folder().exists() {
             let state = self.state_folder();
             fs::remove_dir_all(&state).context(format!("removing {}", state.display()))?;

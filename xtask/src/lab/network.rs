@@ -3,7 +3,11 @@
 //! Docker's bridge, its iptables chains and published ports then belong to
 //! that namespace alone. It has a loopback and no way out.
 
-use std::{ffi::OsStr, path::PathBuf, process::Command};
+use std::{
+    ffi::OsStr,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use crate::{failure::Outcome, process};
 
@@ -17,10 +21,14 @@ impl Namespace {
         Self { name }
     }
 
-    /// Makes the namespace unless it exists.
+    /// Makes the namespace unless it exists and can be entered.
     pub(crate) fn ensure(&self) -> Outcome {
         if self.path().exists() {
-            return Ok(());
+            let entered = self.inside("true").stderr(Stdio::null()).status();
+            if entered.is_ok_and(|status| status.success()) {
+                return Ok(());
+            }
+            self.remove()?;
         }
         process::run(Command::new("ip").args(["netns", "add", &self.name]))?;
         process::run(Command::new("ip").args(["-n", &self.name, "link", "set", "lo", "up"]))

@@ -36,6 +36,7 @@ pub(crate) fn ensure_installed(packages: &[&str]) -> Outcome {
                 Command::new("apt-get")
                     .env("DEBIAN_FRONTEND", "noninteractive")
                     .args(["install", "-qy", "--no-install-recommends"])
+                    .args(["-o", "DPkg::Lock::Timeout=300"])
                     .args(&missing),
                 &log,
             )
