@@ -1,0 +1,1 @@
+//! On the wire: a scripted engine on a unix socket.

@@ -1,0 +1,91 @@
+//! What every [`ContainerEngine`] must do, as cases that take an engine and the name of an image in it.
+//!
+//! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those down to [`loaded_images`] need
+//! nothing but the engine's books; the others look at processes and mounts of this node. An image needs a busybox with its
+//! usual names in `/bin`. Every case makes containers under names of its own and removes them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    reason = "a test fails by panicking, and not every test binary uses every case"
+)]
+
+mod archive;
+mod books;
+mod node;
+
+pub use books::*;
+pub use node::*;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use springline::model::container::EngineState;
+use springline::runtime::ports::{ContainerEngine, ContainerFacts, EngineError};
+
+type Engine = Arc<dyn ContainerEngine>;
+
+/// A name that nothing else has.
+fn fresh_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("springline-contract-{}-{n}", std::process::id())
+}
+
+/// A create body that runs `cmd`, without a network.
+fn body(image: &str, cmd: &[&str]) -> Value {
+    json!({
+        "Image": image,
+        "Cmd": cmd,
+        "Labels": {"springline.test/run": std::process::id().to_string()},
+        "HostConfig": {"NetworkMode": "none"},
+    })
+}
+
+/// `base` with the members of `more` merged into it.
+fn with(mut base: Value, more: Value) -> Value {
+    fn merge(into: &mut Value, from: Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (key, value) in from {
+                    merge(into.entry(key).or_insert(Value::Null), value);
+                }
+            }
+            (into, from) => *into = from,
+        }
+    }
+    merge(&mut base, more);
+    base
+}
+
+async fn create(engine: &Engine, body: &Value) -> String {
+    let name = fresh_name();
+    engine.create(&name, body).await.expect("create").id
+}
+
+async fn run(engine: &Engine, body: &Value) -> String {
+    let id = create(engine, body).await;
+    engine.start(&id).await.expect("start");
+    id
+}
+
+/// Waits until the container is in `state`; the engine has no event for every engine that this suite is for.
+async fn until(engine: &Engine, id: &str, state: EngineState) -> ContainerFacts {
+    for _ in 0..500 {
+        let facts = engine.inspect(id).await.expect("inspect");
+        if facts.life.engine_state == state {
+            return facts;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{id} does not become {state:?}");
+}
+
+fn is_not_found<T: std::fmt::Debug>(result: Result<T, EngineError>) -> bool {
+    matches!(result, Err(EngineError::NotFound(_)))
+}
