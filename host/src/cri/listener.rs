@@ -21,6 +21,8 @@ use tokio_stream::Stream;
 
 use crate::config::Endpoint;
 
+pub mod probe;
+
 /// Who may connect: root and the socket's group.
 const SOCKET_MODE: u32 = 0o660;
 /// Connections that may wait to be taken; the kernel lowers it to its own limit.
@@ -246,129 +248,4 @@ fn refuse_if_taken(path: &Path) -> Result<(), ListenError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio_stream::StreamExt;
-
-    use super::*;
-
-    fn at(path: &Path) -> Result<Listener, ListenError> {
-        bind(&Endpoint::parse(path.to_str().unwrap()).unwrap())
-    }
-
-    async fn serves(listener: &mut Listener, path: &Path) {
-        let mut client = UnixStream::connect(path).await.unwrap();
-        let mut server = listener.next().await.unwrap().unwrap();
-        client.write_all(b"ahoy").await.unwrap();
-        let mut word = [0; 4];
-        server.read_exact(&mut word).await.unwrap();
-        assert_eq!(&word, b"ahoy");
-    }
-
-    #[tokio::test]
-    async fn a_socket_is_made_with_its_folder_and_mode_and_removed_at_the_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a/b/s.sock");
-        let mut listener = at(&path).unwrap();
-        let mode = std::fs::metadata(&path).unwrap().mode();
-        assert_eq!(mode & 0o7777, 0o660);
-        serves(&mut listener, &path).await;
-        let names: Vec<_> = std::fs::read_dir(path.parent().unwrap())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        assert_eq!(names, ["s.sock"], "nothing else is left in the folder");
-        drop(listener);
-        assert!(!path.exists());
-    }
-
-    #[tokio::test]
-    async fn a_live_socket_is_refused_and_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.sock");
-        let mut first = at(&path).unwrap();
-        let error = at(&path).unwrap_err();
-        assert!(matches!(error, ListenError::Live { .. }), "{error}");
-        assert!(error.to_string().contains("another process serves on"));
-        // The refused one's question is the first connection.
-        drop(first.next().await.unwrap().unwrap());
-        serves(&mut first, &path).await;
-    }
-
-    #[tokio::test]
-    async fn a_live_socket_with_a_full_backlog_is_refused_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.sock");
-        let socket = new_socket().unwrap();
-        let address = SocketAddrUnix::new(&path).unwrap();
-        rustix::net::bind(&socket, &address).unwrap();
-        rustix::net::listen(&socket, 0).unwrap();
-        let mut waiting = Vec::new();
-        loop {
-            let client = new_socket().unwrap();
-            match rustix::net::connect(&client, &address) {
-                Ok(()) => waiting.push(client),
-                Err(Errno::AGAIN) => break,
-                Err(error) => panic!("{error}"),
-            }
-        }
-        let error = at(&path).unwrap_err();
-        assert!(matches!(error, ListenError::Live { .. }), "{error}");
-    }
-
-    #[tokio::test]
-    async fn a_stale_socket_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.sock");
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        assert!(path.exists(), "std leaves its file");
-        let mut listener = at(&path).unwrap();
-        serves(&mut listener, &path).await;
-    }
-
-    #[tokio::test]
-    async fn what_a_crash_left_under_the_passing_name_is_cleared() {
-        let folder = tempfile::tempdir().unwrap();
-        let passing = folder.path().join(format!(".{}", std::process::id()));
-        drop(std::os::unix::net::UnixListener::bind(&passing).unwrap());
-        let path = folder.path().join("s.sock");
-        let mut listener = at(&path).unwrap();
-        serves(&mut listener, &path).await;
-        assert!(!passing.exists());
-    }
-
-    #[tokio::test]
-    async fn what_is_no_socket_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        std::fs::write(&file, "precious").unwrap();
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink("/nowhere", &link).unwrap();
-        for path in [&file, &link] {
-            let error = at(path).unwrap_err();
-            assert!(matches!(error, ListenError::NotASocket { .. }), "{error}");
-        }
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
-        assert!(std::fs::symlink_metadata(&link).is_ok());
-    }
-
-    #[tokio::test]
-    async fn a_socket_that_took_our_place_is_not_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.sock");
-        let ours = at(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        let mut theirs = at(&path).unwrap();
-        drop(ours);
-        serves(&mut theirs, &path).await;
-    }
-
-    #[tokio::test]
-    async fn nothing_passed_is_said() {
-        let error = take_passed(ListenFd::empty()).unwrap_err();
-        assert!(
-            error.to_string().contains("no socket was passed"),
-            "{error}"
-        );
-    }
-}
+mod tests;
