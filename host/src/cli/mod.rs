@@ -1,7 +1,7 @@
 //! The command line: parses it, runs one command, and turns its end into an exit code.
 //!
 //! Owns the commands, their flags and what they print. It must not hold any of the daemon's work: `serve` hands over to
-//! [`crate::run`]. Exit codes are in [`exit`]; clap uses [`exit::USAGE`] for a command line that makes no sense, too.
+//! `crate::run`. Exit codes are in [`exit`]; clap uses [`exit::USAGE`] for a command line that makes no sense, too.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
 
+mod doctor;
 mod flags;
 mod serve;
 
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     /// Run the daemon
     Serve(ConfigFlags),
+    /// Look at the engine, the plugins and the node, and say what is wrong and what to do
+    Doctor(doctor::DoctorFlags),
     /// Print the configuration in force, as a config file
     Config(ConfigFlags),
 }
@@ -45,6 +48,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let code = match Cli::parse().command {
         Command::Serve(flags) => serve::serve(&flags),
+        Command::Doctor(flags) => doctor::doctor(&flags),
         Command::Config(flags) => match flags.load() {
             Ok(config) => print(&config.to_toml()),
             Err(error) => wrong_config(&error),
@@ -81,9 +85,60 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::config::{Config, SETTINGS};
 
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    const PAGE: &str = include_str!("../../../docs/config.md");
+
+    #[test]
+    fn every_command_and_flag_is_on_the_page() {
+        for command in Cli::command().get_subcommands() {
+            let row = format!("| `springline {}` |", command.get_name());
+            assert!(PAGE.contains(&row), "no row {row:?}");
+            for argument in command.get_arguments() {
+                let aliases = argument.get_all_aliases().unwrap_or_default();
+                for flag in argument.get_long().into_iter().chain(aliases) {
+                    let setting = crate::config::Setting::find(flag).is_some();
+                    let named = PAGE.contains(&format!("`--{flag}`"));
+                    assert!(setting || named, "--{flag} is not on the page");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_setting_is_on_the_page_with_its_default() {
+        let defaults = Config::default().to_toml();
+        assert_eq!(defaults.lines().count(), SETTINGS.len());
+        for line in defaults.lines() {
+            let (key, value) = line.split_once(" = ").unwrap();
+            let bare = value.trim_matches('"');
+            let shown = if bare.is_empty() { value } else { bare };
+            let row = format!("| `{key}` | `{shown}` | ");
+            assert!(PAGE.contains(&row), "no row {row:?}");
+        }
+        let rows = PAGE.lines().skip_while(|line| !line.starts_with("| Key"));
+        let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+        assert_eq!(rows.count(), SETTINGS.len(), "a row for no setting");
+    }
+
+    #[test]
+    fn the_example_on_the_page_is_right() {
+        let example = PAGE.split("```toml\n").nth(1).unwrap();
+        let example = example.split("```").next().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), example).unwrap();
+        Config::load(Some(file.path()), Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn the_exit_codes_on_the_page_are_ours() {
+        for code in [exit::OK, exit::FAILED, exit::USAGE] {
+            assert!(PAGE.contains(&format!("\n| {code} | ")), "{code}");
+        }
     }
 }

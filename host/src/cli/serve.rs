@@ -1,4 +1,4 @@
-//! `springline serve`: configuration, log, runtime, and over to [`crate::run`].
+//! `springline serve`: configuration, log, runtime, and over to `crate::run`.
 //!
 //! Owns what comes before and after the daemon's life. Fails with [`exit::USAGE`] for a wrong configuration, before anything
 //! is touched, and with [`exit::FAILED`] for all that goes wrong later.
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{ConfigFlags, complain, exit, wrong_config};
 use crate::config::Config;
+use crate::plugin::PluginHost;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
@@ -25,6 +26,12 @@ pub(super) fn serve(flags: &ConfigFlags) -> u8 {
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "springline starts");
     tell_of_unread_manifests(&config.plugins_dir);
+    if !PluginHost::has_shipped() {
+        tracing::warn!(
+            "this binary was built without plugin components: requests that set platform fields are refused; \
+             build it by `cargo xtask build`"
+        );
+    }
 
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
