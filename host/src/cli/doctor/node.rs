@@ -6,8 +6,6 @@ use super::finding::Finding;
 use crate::config::Endpoint;
 use crate::cri::listener::probe::Answer;
 
-/// The name that our own daemon answers with.
-const OUR_NAME: &str = "springline";
 /// Below this much free space, records may soon not be written.
 const LITTLE_SPACE: u64 = 100 << 20;
 
@@ -30,21 +28,25 @@ pub(super) fn daemon(endpoint: &Endpoint, answer: Option<&Answer>) -> Finding {
     let ours = env!("CARGO_PKG_VERSION");
     match answer {
         None => Finding::ok("daemon", "not asked: fd:// names no socket"),
-        Some(Answer::Serves { name, version, cri }) if name == OUR_NAME => {
-            let detail = format!("{version} serves CRI {cri} on {endpoint}");
-            if version == ours {
-                Finding::ok("daemon", detail)
-            } else {
-                Finding::warn(
-                    "daemon",
-                    format!("{detail}, this program is {ours}"),
-                    "restart the daemon to run what is installed",
-                )
-            }
-        }
-        Some(Answer::Serves { name, version, .. }) => Finding::fail(
+        Some(Answer::Springline { version, unready }) if !unready.is_empty() => Finding::fail(
             "daemon",
-            format!("{name} {version} serves on {endpoint}"),
+            format!(
+                "{version} serves on {endpoint} and is not ready: {}",
+                unready.join("; ")
+            ),
+            "put right what failed above; if nothing did, look at its log (journalctl -u springline)",
+        ),
+        Some(Answer::Springline { version, .. }) if version != ours => Finding::warn(
+            "daemon",
+            format!("{version} serves on {endpoint}, this program is {ours}"),
+            "restart the daemon to run what is installed",
+        ),
+        Some(Answer::Springline { version, .. }) => {
+            Finding::ok("daemon", format!("{version} serves on {endpoint}"))
+        }
+        Some(Answer::Another { name, version }) => Finding::fail(
+            "daemon",
+            format!("another runtime, {name} {version}, serves on {endpoint}"),
             "end it, or give another --container-runtime-endpoint",
         ),
         Some(Answer::Nobody) => Finding::warn(
@@ -111,11 +113,10 @@ mod tests {
     use super::super::finding::Grade;
     use super::*;
 
-    fn serves(name: &str, version: &str) -> Option<Answer> {
-        Some(Answer::Serves {
-            name: name.into(),
+    fn springline(version: &str, unready: &[&str]) -> Option<Answer> {
+        Some(Answer::Springline {
             version: version.into(),
-            cri: "v1".into(),
+            unready: unready.iter().map(|words| (*words).to_owned()).collect(),
         })
     }
 
@@ -124,16 +125,20 @@ mod tests {
         use Grade::{Fail, Ok, Warn};
         let ours = env!("CARGO_PKG_VERSION");
         let cases: &[(&str, Option<Answer>, Grade, &str)] = &[
+            ("ours", springline(ours, &[]), Ok, "on unix:///s.sock"),
+            ("an older one", springline("0.0.9", &[]), Warn, "0.0.9"),
             (
-                "ours",
-                serves("springline", ours),
-                Ok,
-                "serves CRI v1 on unix:///s.sock",
+                "not ready",
+                springline("0.0.9", &["RuntimeReady is false: gone"]),
+                Fail,
+                "not ready: RuntimeReady is false: gone",
             ),
-            ("an older one", serves("springline", "0.0.9"), Warn, "0.0.9"),
             (
                 "another",
-                serves("containerd", "2.1"),
+                Some(Answer::Another {
+                    name: "containerd".into(),
+                    version: "2.1".into(),
+                }),
                 Fail,
                 "containerd 2.1",
             ),
