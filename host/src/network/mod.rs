@@ -1,1 +1,8 @@
 //! Pod networks; each is a [`crate::runtime::ports::PodNetwork`].
+//!
+//! Owns how a sandbox comes to its addresses: so far through Docker's own bridge ([`DockerBridge`]), which the engine sets up by
+//! itself when it starts the sandbox. Must not know the engine's client. Fails with a sentence that says what to do.
+
+mod docker_bridge;
+
+pub use docker_bridge::DockerBridge;
