@@ -2,7 +2,10 @@
 
 #[path = "build/components.rs"]
 mod components;
+#[path = "build/pause.rs"]
+mod pause;
 
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     components::embed();
+    pause::build()
 }

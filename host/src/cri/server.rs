@@ -1,0 +1,53 @@
+//! The gRPC server: both services, health and reflection, on a listener that somebody else made.
+
+use std::sync::Arc;
+
+use cri_api::FILE_DESCRIPTOR_SET;
+use cri_api::runtime::v1::image_service_server::ImageServiceServer;
+use cri_api::runtime::v1::runtime_service_server::RuntimeServiceServer;
+use tokio::net::UnixStream;
+use tokio_stream::Stream;
+use tonic::transport::Server;
+
+use super::image_service::Images;
+use super::runtime_service::Runtimes;
+use crate::runtime::Runtime;
+
+/// CRI's message limit, as the kubelet has it.
+const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
+/// Answers may exceed the limit by framing: two streams of ExecSync, each cut at the limit, must go out whole.
+const ANSWER_LIMIT: usize = 3 * MESSAGE_LIMIT;
+
+/// Serves until `shutdown` ends; calls in flight are finished.
+///
+/// # Errors
+/// The transport's.
+pub async fn serve<S>(
+    runtime: Arc<Runtime>,
+    incoming: S,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
+where
+    S: Stream<Item = std::io::Result<UnixStream>>,
+{
+    let runtimes = RuntimeServiceServer::new(Runtimes(Arc::clone(&runtime)))
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(ANSWER_LIMIT);
+    let images = ImageServiceServer::new(Images(runtime))
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(ANSWER_LIMIT);
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<RuntimeServiceServer<Runtimes>>().await;
+    health.set_serving::<ImageServiceServer<Images>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .build_v1()?;
+    Server::builder()
+        .add_service(health_service)
+        .add_service(reflection)
+        .add_service(runtimes)
+        .add_service(images)
+        .serve_with_incoming_shutdown(incoming, shutdown)
+        .await?;
+    Ok(())
+}

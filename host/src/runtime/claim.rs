@@ -1,0 +1,144 @@
+//! Creating under a name that may be taken: idempotent by identity, never ending in "name in use".
+//!
+//! | who holds the name | what happens |
+//! |---|---|
+//! | one of ours, same config hash, never started | adopted |
+//! | one of ours, dead or never started | removed, then created anew |
+//! | one of ours that runs, or somebody else's | left alone; ours gets a suffix, as cri-dockerd does |
+//!
+//! The holder is looked up by name, never read out of the engine's message.
+
+use serde_json::Value;
+
+use super::ports::{ContainerFacts, EngineError};
+use super::{Runtime, salt};
+use crate::error::Error;
+use crate::model::container::EngineState;
+use crate::model::{labels, name};
+
+/// How often a holder may change under our hands before we give up.
+const TRIES: usize = 5;
+
+/// What is to be created.
+pub(super) struct Claim<'a> {
+    /// The name it should have.
+    pub(super) name: &'a str,
+    /// Its type label.
+    pub(super) kind: &'static str,
+    /// Its config hash.
+    pub(super) config_hash: &'a str,
+    /// Its create body.
+    pub(super) body: &'a Value,
+}
+
+/// What bears the identity now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claimed {
+    /// Its ID.
+    pub(super) id: String,
+    /// The create key of an adopted one: another than ours.
+    pub(super) create_key: Option<String>,
+    /// Dead holders that were removed for it, with their create keys.
+    pub(super) replaced: Vec<(String, Option<String>)>,
+}
+
+enum Holder {
+    Adopt(Claimed),
+    Replace(String, Option<String>),
+    StepAside,
+    Gone,
+}
+
+impl Runtime {
+    /// Creates what is claimed, or adopts it.
+    ///
+    /// # Errors
+    /// The engine's refusal of the body, or its failure.
+    pub(super) async fn claim(&self, claim: Claim<'_>) -> Result<Claimed, Error> {
+        let mut name = claim.name.to_owned();
+        let mut replaced = Vec::new();
+        let mut last = EngineError::Conflict(format!("the name {name} changes hands too fast"));
+        for _ in 0..TRIES {
+            match self.engine.create(&name, claim.body).await {
+                Ok(created) => {
+                    for warning in &created.warnings {
+                        tracing::warn!(container = %created.id, warning, "the engine warns about a create request");
+                    }
+                    return Ok(Claimed {
+                        id: created.id,
+                        create_key: None,
+                        replaced,
+                    });
+                }
+                Err(error @ EngineError::Conflict(_)) => last = error,
+                Err(error) => return Err(Error::engine(format!("creating {name}"))(error)),
+            }
+            match self.holder(&name, &claim).await? {
+                Holder::Adopt(claimed) => {
+                    tracing::info!(container = %claimed.id, name, "adopted what an earlier try of the same request made");
+                    return Ok(Claimed {
+                        replaced,
+                        ..claimed
+                    });
+                }
+                Holder::Replace(id, create_key) => {
+                    tracing::info!(container = %id, name, "removing a dead holder of the name");
+                    super::resolve::gone_is_fine(self.engine.remove(&id).await).map_err(
+                        Error::engine(format!(
+                            "removing the dead container {id} that holds the name {name}"
+                        )),
+                    )?;
+                    self.forget_failed_start(&id);
+                    replaced.push((id, create_key));
+                }
+                Holder::StepAside => {
+                    name = name::aside(claim.name, u32::try_from(salt() >> 32).unwrap_or_default());
+                    tracing::warn!(
+                        wanted = claim.name,
+                        name,
+                        "the name is held by what may not be touched: stepping aside"
+                    );
+                }
+                Holder::Gone => {}
+            }
+        }
+        Err(Error::engine(format!("creating {}", claim.name))(last))
+    }
+
+    async fn holder(&self, name: &str, claim: &Claim<'_>) -> Result<Holder, Error> {
+        match self.engine.inspect(name).await {
+            Ok(facts) => Ok(judge(&facts, claim)),
+            Err(EngineError::NotFound(_)) => Ok(Holder::Gone),
+            Err(error) => Err(Error::engine(format!(
+                "inspecting the holder of the name {name}"
+            ))(error)),
+        }
+    }
+}
+
+fn judge(facts: &ContainerFacts, claim: &Claim<'_>) -> Holder {
+    let label = |key: &str| facts.labels.get(key).map(String::as_str);
+    if label(labels::TYPE) != Some(claim.kind) {
+        return Holder::StepAside;
+    }
+    let create_key = label(labels::CREATE_KEY).map(str::to_owned);
+    let never_started = facts.life.engine_state == EngineState::Created
+        && facts.life.started_at == 0
+        && facts.life.error.is_empty();
+    if never_started && label(labels::CONFIG_HASH) == Some(claim.config_hash) {
+        return Holder::Adopt(Claimed {
+            id: facts.id.clone(),
+            create_key,
+            replaced: Vec::new(),
+        });
+    }
+    match facts.life.engine_state {
+        EngineState::Created | EngineState::Exited | EngineState::Dead | EngineState::Removing => {
+            Holder::Replace(facts.id.clone(), create_key)
+        }
+        EngineState::Running
+        | EngineState::Paused
+        | EngineState::Restarting
+        | EngineState::Other => Holder::StepAside,
+    }
+}
