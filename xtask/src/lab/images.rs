@@ -56,17 +56,12 @@ pub(super) fn all() -> Outcome<Vec<Image>> {
             None,
         ),
         with(
-            // Only pulled, listed and removed by the suite; it never runs.
-            &["3.9", "3.10", "3.10.1"].map(|tag| format!("pause:{tag}")),
-            json!({"Entrypoint": ["/bin/sleep"], "Cmd": ["infinity"], "User": "65535:65535", "Env": [PATH]}),
-            None,
-        ),
-        with(
             &[format!("{E2E}/nonewprivs:1.3")],
             json!({"Entrypoint": ["/effective-uid"], "Env": [PATH]}),
             Some(setuid_layer()?),
         ),
     ];
+    images.extend(pauses(&with)?);
     images.extend(web_servers(&with)?);
     images.extend(user_images(&with)?);
     images.extend(tag_images(&with)?);
@@ -75,6 +70,26 @@ pub(super) fn all() -> Outcome<Vec<Image>> {
 
 type Compose<'a> = dyn Fn(&[String], Value, Option<Rc<Blob>>) -> Image + 'a;
 
+/// Each version an image of its own: a case counts the names of one of them.
+fn pauses(with: &Compose<'_>) -> Outcome<Vec<Image>> {
+    let waiting = "trap 'exit 0' INT TERM; tail -f /dev/null & wait";
+    ["3.9", "3.10", "3.10.1"]
+        .into_iter()
+        .map(|version| {
+            let mut layer = LayerBuilder::new();
+            layer.file("pause-version", 0o644, version.as_bytes())?;
+            let config = json!({
+                "Entrypoint": ["/bin/sh", "-c", waiting], "User": "65535:65535", "Env": [PATH],
+            });
+            Ok(with(
+                &[format!("pause:{version}")],
+                config,
+                Some(layer.finish()?),
+            ))
+        })
+        .collect()
+}
+
 fn web_servers(with: &Compose<'_>) -> Outcome<Vec<Image>> {
     let mut page = LayerBuilder::new();
     page.file(
@@ -82,19 +97,16 @@ fn web_servers(with: &Compose<'_>) -> Outcome<Vec<Image>> {
         0o644,
         b"<html><body>Welcome</body></html>\n",
     )?;
+    // The suite looks for a file with the server's pid, for a process of the
+    // name "nginx", and for "master process" in its command line. The process's
+    // name is the program file's; which applet it is says its first argument.
+    page.copy(&busybox()?, "usr/sbin/nginx", 0o755)?;
     let page = page.finish()?;
-    // The suite finds the server by the words "master process" in its command line.
     let server = |port: &str| {
-        json!([
-            "/bin/httpd",
-            "-f",
-            "-p",
-            port,
-            "-h",
-            "/srv",
-            "-r",
-            "master process"
-        ])
+        let command = format!(
+            "echo $$ >/var/run/nginx.pid; exec -a httpd /usr/sbin/nginx -f -p {port} -h /srv -r 'master process'"
+        );
+        json!(["/bin/sh", "-c", command])
     };
     let talking = "echo httpd starting; exec /bin/httpd -f -p 80 -h /srv";
     Ok(vec![
