@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`process`] and [`paths`], [`lab`] (real engines and test
 //! images, in network namespaces of their own), [`conformance`] (the public
-//! CRI suite), [`check`], [`test`], [`demo`].
+//! CRI suite), [`check`], [`mod@test`], [`demo`].
 
 #![allow(
     clippy::print_stdout,
