@@ -8,7 +8,7 @@
 //!                                                      started = finished = time of the failure
 //! ```
 //!
-//! State is derived from structured facts of the engine ([`state`]), never from its human text. Unset times are 0.
+//! State is derived from structured facts of the engine ([`life`]), never from its human text. Unset times are 0.
 
 use super::ids::{ContainerId, ImageId, ImageReference, SandboxId};
 use super::labels::Metadata;

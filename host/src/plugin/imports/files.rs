@@ -1,4 +1,4 @@
-//! `files`: one regular file from a granted root. The reading itself is in [`roots`](crate::plugin::roots) and runs on a
+//! `files`: one regular file from a granted root. The reading itself is in [`roots`] and runs on a
 //! thread that may block.
 
 use crate::plugin::bindings::files;

@@ -1,6 +1,6 @@
 //! The host functions that a plugin may call, one module per interface of the contract.
 //!
-//! Each counts the call first and does one small thing on the call's [`HookContext`](super::context::HookContext). What a
+//! Each counts the call first and does one small thing on the call's [`HookContext`]. What a
 //! guest does wrong is a refusal that it sees; a quota that it exceeds stops it.
 
 mod draft;
