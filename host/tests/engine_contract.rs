@@ -1,8 +1,8 @@
 //! The contract suite on a real Docker Engine.
 //!
-//! Ignored unless asked for, since it needs an engine and an image with busybox in it:
-//! `SPRINGLINE_TEST_ENGINE_SOCKET=/var/run/docker.sock SPRINGLINE_TEST_ENGINE_IMAGE=name:tag cargo test -p springline --test
-//! engine_contract -- --ignored`
+//! Ignored unless asked for, since it needs an engine on this node, in the network of the test:
+//! `SPRINGLINE_TEST_ENGINE_SOCKET=/var/run/docker.sock cargo test -p springline --test engine_contract -- --ignored`.
+//! It brings its own image, made of this node's static busybox.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,13 +19,13 @@ use std::sync::Arc;
 use springline::docker::DockerEngine;
 use springline::runtime::ports::ContainerEngine;
 
-fn engine() -> (Arc<dyn ContainerEngine>, String) {
+async fn engine() -> (Arc<dyn ContainerEngine>, String) {
     let socket = std::env::var("SPRINGLINE_TEST_ENGINE_SOCKET")
         .expect("SPRINGLINE_TEST_ENGINE_SOCKET names the engine's socket");
-    let image = std::env::var("SPRINGLINE_TEST_ENGINE_IMAGE")
-        .expect("SPRINGLINE_TEST_ENGINE_IMAGE names an image with busybox");
-    let engine = DockerEngine::new(&socket).expect("an endpoint");
-    (Arc::new(engine), image)
+    let engine: Arc<dyn ContainerEngine> =
+        Arc::new(DockerEngine::new(&socket).expect("an endpoint"));
+    let image = contract::busybox(&engine).await;
+    (engine, image)
 }
 
 macro_rules! on_the_real_engine {
@@ -34,7 +34,7 @@ macro_rules! on_the_real_engine {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             #[ignore = "needs a Docker Engine"]
             async fn $case() {
-                let (engine, image) = engine();
+                let (engine, image) = engine().await;
                 contract::$case(engine, &image).await;
             }
         )*
@@ -56,4 +56,6 @@ on_the_real_engine! {
     commands
     commands_that_cannot_run
     commands_that_take_too_long
+    pulls
+    pulls_with_a_password
 }

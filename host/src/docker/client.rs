@@ -218,3 +218,28 @@ fn bollard_on(wire: &Arc<Wire>) -> Result<Docker, bollard::errors::Error> {
         request
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn another_process_behind_the_socket_is_another_engine() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        let _listener = tokio::net::UnixListener::bind(&socket).unwrap();
+        let wire = Wire::new(Endpoint::Unix(socket));
+        let us = i32::try_from(std::process::id()).unwrap();
+        for (name, before, kept) in [
+            ("never dialled", 0, true),
+            ("the same", us, true),
+            ("another", us + 1, false),
+        ] {
+            wire.known.store(Some(Arc::new(EngineFacts::for_tests())));
+            wire.peer.store(before, Ordering::Relaxed);
+            wire.dial().await.unwrap();
+            assert_eq!(wire.known.load().is_some(), kept, "{name}");
+            assert_eq!(wire.peer(), Some(us), "{name}");
+        }
+    }
+}

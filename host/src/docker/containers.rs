@@ -19,6 +19,9 @@ use crate::runtime::ports::{ContainerEntry, ContainerFacts, ContainerQuery, Crea
 /// What a stop may take beyond its grace period: the kill, and the engine's own waiting for it.
 const STOP_MARGIN: Duration = Duration::from_secs(60);
 
+/// How long to wait for another call's removal before asking again.
+const REMOVAL: Duration = Duration::from_secs(10);
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct CreateReply {
@@ -88,31 +91,38 @@ pub(super) async fn stop(client: &Client, id: &str, grace: Duration) -> Result<(
 
 pub(super) async fn remove(client: &Client, id: &str) -> Result<(), EngineError> {
     let path = path::container(id, "")? + &query(&[("force", "1"), ("v", "1")]);
-    match client.call(Call::delete(path)).await {
-        Ok(_) => Ok(()),
-        Err(EngineError::Conflict(reason)) => wait_until_removed(client, id, reason).await,
-        Err(other) => Err(other),
+    match client.call(Call::delete(path.clone())).await {
+        Err(EngineError::Conflict(reason)) => {
+            let work = remove_after_another(client, id, path);
+            tokio::time::timeout(WRITE, work)
+                .await
+                .unwrap_or(Err(EngineError::Conflict(reason)))
+        }
+        other => other.map(drop),
     }
 }
 
-/// Waits for a removal that another call has begun (what a forced removal's conflict means), as long as ours could take.
-async fn wait_until_removed(client: &Client, id: &str, reason: String) -> Result<(), EngineError> {
-    let facts = match inspect(client, id).await {
-        Err(EngineError::NotFound(_)) => return Ok(()),
-        other => other?,
-    };
-    use crate::model::container::EngineState::{Dead, Removing};
-    if !matches!(facts.life.engine_state, Removing | Dead) {
-        return Err(EngineError::Conflict(reason));
-    }
-    let path = path::container(&facts.id, "/wait")? + &query(&[("condition", "removed")]);
-    let call = Call::post(path).within(Some(WRITE));
-    match client.json::<WaitReply>(call, "the answer to a wait").await {
-        Ok(reply) if reply.error.message.is_empty() => Ok(()),
-        Ok(reply) => Err(EngineError::Failed(reply.error.message)),
-        Err(EngineError::NotFound(_)) => Ok(()),
-        Err(EngineError::Timeout { .. }) => Err(EngineError::Conflict(reason)),
-        Err(other) => Err(other),
+/// Removes what another call is already removing, which is what a forced removal's conflict means: waits until that call is
+/// done, and tries again should it have failed. Whether a removal is under way shows in no structured field of all engines.
+async fn remove_after_another(
+    client: &Client,
+    id: &str,
+    removal: String,
+) -> Result<(), EngineError> {
+    loop {
+        let path = path::container(id, "/wait")? + &query(&[("condition", "removed")]);
+        let call = Call::post(path).within(Some(REMOVAL));
+        match client.json(call, "the answer to a wait").await {
+            Ok(WaitReply { error }) if error.message.is_empty() => return Ok(()),
+            Err(EngineError::NotFound(_)) => return Ok(()),
+            Ok(_) | Err(EngineError::Timeout { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        match client.call(Call::delete(removal.clone())).await {
+            Ok(_) | Err(EngineError::NotFound(_)) => return Ok(()),
+            Err(EngineError::Conflict(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(other) => return Err(other),
+        }
     }
 }
 

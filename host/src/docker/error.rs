@@ -69,8 +69,8 @@ pub(super) fn registry(code: Option<i64>, message: &str) -> EngineError {
     let message = shortened(message);
     match code {
         Some(401 | 403) => EngineError::Denied(message),
-        Some(404) => EngineError::NotFound(message),
         _ if says(&DENIED) => EngineError::Denied(message),
+        Some(404) => EngineError::NotFound(message),
         _ if says(&MISSING) => EngineError::NotFound(message),
         _ => EngineError::Failed(message),
     }

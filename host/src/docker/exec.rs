@@ -43,7 +43,10 @@ pub(super) async fn run(
             Ok(output)
         }
         Err(error) => {
-            running.end().await;
+            // Whoever is told that time is up is told that it is gone; after other errors it ends in the background.
+            if matches!(error, EngineError::Timeout { .. }) {
+                running.end().await;
+            }
             Err(error)
         }
     }

@@ -55,22 +55,22 @@ pub(super) async fn pull(
     let call = Call::post(path)
         .registry_auth(auth.map(auth_header).transpose()?.flatten())
         .within(None);
-    let open = client.open(call).await.map_err(|error| match error {
-        // An engine that cannot begin answers with a status of its choice; the words tell better.
-        EngineError::Failed(message) | EngineError::NotFound(message) => {
-            match error::registry(None, &message) {
-                EngineError::Failed(message) => EngineError::Failed(message),
-                other => other,
-            }
-        }
-        other => other,
-    })?;
+    let open = client.open(call).await.map_err(refused)?;
     follow(client, open, &mut |step| {
         if !step.status.is_empty() {
             progress(&told(&step));
         }
     })
     .await
+}
+
+/// An engine that cannot begin to fetch answers with a status of its choice; the registry's words tell better.
+fn refused(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Failed(message) => error::registry(None, &message),
+        EngineError::NotFound(message) => error::registry(Some(404), &message),
+        other => other,
+    }
 }
 
 pub(super) async fn load(client: &Client, archive: Vec<u8>) -> Result<(), EngineError> {

@@ -6,11 +6,12 @@ use serde_json::json;
 use springline::model::container::{ContainerState, EngineState, life};
 use springline::runtime::ports::{ContainerQuery, EngineError, Version};
 
-use super::{Engine, archive, body, create, fresh_name, is_not_found, run, until, with};
+use super::archive::Image;
+use super::{SharedEngine, body, create, fresh_name, is_not_found, run, until, with};
 
 const NOBODY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-pub async fn facts(engine: Engine, _image: &str) {
+pub async fn facts(engine: SharedEngine, _image: &str) {
     engine.ping().await.expect("ping");
     let facts = engine.facts().await.expect("facts");
     assert!(facts.api >= Version::new(1, 40), "{facts:?}");
@@ -37,7 +38,7 @@ pub async fn facts(engine: Engine, _image: &str) {
     assert!(std::sync::Arc::ptr_eq(&facts, &again), "asked only once");
 }
 
-pub async fn life_of_a_container(engine: Engine, image: &str) {
+pub async fn life_of_a_container(engine: SharedEngine, image: &str) {
     let id = create(&engine, &body(image, &["sleep", "600"])).await;
     let made = engine.inspect(&id).await.expect("inspect");
     assert_eq!(made.id, id);
@@ -79,7 +80,7 @@ pub async fn life_of_a_container(engine: Engine, image: &str) {
     assert!(is_not_found(engine.inspect(&id).await));
 }
 
-pub async fn names_and_ids(engine: Engine, image: &str) {
+pub async fn names_and_ids(engine: SharedEngine, image: &str) {
     let name = fresh_name();
     let body = with(
         body(image, &["sleep", "600"]),
@@ -154,7 +155,7 @@ pub async fn names_and_ids(engine: Engine, image: &str) {
     engine.remove(&name).await.expect("remove");
 }
 
-pub async fn missing_things(engine: Engine, image: &str) {
+pub async fn missing_things(engine: SharedEngine, image: &str) {
     for id in [NOBODY, "no-such-name", "a/b", "..", ""] {
         assert!(is_not_found(engine.inspect(id).await), "inspect {id:?}");
         assert!(is_not_found(engine.start(id).await), "start {id:?}");
@@ -178,7 +179,7 @@ pub async fn missing_things(engine: Engine, image: &str) {
     assert!(engine.image(image).await.is_ok());
 }
 
-pub async fn removals(engine: Engine, image: &str) {
+pub async fn removals(engine: SharedEngine, image: &str) {
     let id = run(&engine, &body(image, &["sleep", "600"])).await;
     engine.remove(&id).await.expect("a running one is killed");
     assert!(is_not_found(engine.remove(&id).await));
@@ -197,7 +198,7 @@ pub async fn removals(engine: Engine, image: &str) {
     );
 }
 
-pub async fn starts_that_fail(engine: Engine, image: &str) {
+pub async fn starts_that_fail(engine: SharedEngine, image: &str) {
     let id = create(&engine, &body(image, &["/no/such/program"])).await;
     let error = engine.start(&id).await.expect_err("start");
     assert!(
@@ -219,7 +220,7 @@ pub async fn starts_that_fail(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn limits(engine: Engine, image: &str) {
+pub async fn limits(engine: SharedEngine, image: &str) {
     const MIB: i64 = 1 << 20;
     let wanted = json!({"HostConfig": {
         "Memory": 64 * MIB, "MemorySwap": 64 * MIB, "CpuPeriod": 100_000, "CpuQuota": 50_000, "CpuShares": 512, "CpusetCpus": "0",
@@ -245,7 +246,7 @@ pub async fn limits(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn images(engine: Engine, image: &str) {
+pub async fn images(engine: SharedEngine, image: &str) {
     let facts = engine.image(image).await.expect("image");
     assert!(facts.id.starts_with("sha256:"), "{facts:?}");
     assert!(facts.repo_tags.iter().any(|tag| tag == image), "{facts:?}");
@@ -277,9 +278,12 @@ pub async fn images(engine: Engine, image: &str) {
         .iter()
         .find(|listed| listed.id == facts.id)
         .expect("listed");
-    assert_eq!(
-        (&listed.repo_tags, listed.size),
-        (&facts.repo_tags, facts.size)
+    assert_eq!(listed.repo_tags, facts.repo_tags);
+    // containerd's store counts what is unpacked in lists only.
+    let counts_alike = !engine.facts().await.expect("facts").containerd_images;
+    assert!(
+        listed.size == facts.size || !counts_alike,
+        "{listed:?} {facts:?}"
     );
     assert!(
         list.iter()
@@ -288,10 +292,10 @@ pub async fn images(engine: Engine, image: &str) {
     assert!(engine.image_usage().await.expect("usage").bytes > 0);
 }
 
-pub async fn loaded_images(engine: Engine, image: &str) {
+pub async fn loaded_images(engine: SharedEngine, image: &str) {
     let tag = format!("springline.test/{}:1", fresh_name());
     engine
-        .load_image(archive::image(&tag, &tag))
+        .load_image(Image::small(&tag).archive(&tag))
         .await
         .expect("load");
     let loaded = engine.image(&tag).await.expect("image");
@@ -300,7 +304,7 @@ pub async fn loaded_images(engine: Engine, image: &str) {
     assert_eq!(loaded.labels["made-by"], "contract");
     assert_eq!(loaded.config["Cmd"], json!(["/content"]));
     engine
-        .load_image(archive::image(&tag, &tag))
+        .load_image(Image::small(&tag).archive(&tag))
         .await
         .expect("loading it again is fine");
 
@@ -309,7 +313,7 @@ pub async fn loaded_images(engine: Engine, image: &str) {
     let digits = other.id.trim_start_matches("sha256:")[..10].to_owned();
     let alike = format!("{digits}:latest");
     engine
-        .load_image(archive::image(&alike, &alike))
+        .load_image(Image::small(&alike).archive(&alike))
         .await
         .expect("load");
     let meant = engine.image(&digits).await.expect("image");
@@ -343,6 +347,6 @@ pub async fn loaded_images(engine: Engine, image: &str) {
 }
 
 /// Not a case of its own: what `until` is for in the cases of the node.
-pub(super) async fn ended(engine: &Engine, id: &str) -> i32 {
+pub(super) async fn ended(engine: &SharedEngine, id: &str) -> i32 {
     until(engine, id, EngineState::Exited).await.life.exit_code
 }

@@ -1,8 +1,9 @@
 //! What every [`ContainerEngine`] must do, as cases that take an engine and the name of an image in it.
 //!
-//! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those down to [`loaded_images`] need
-//! nothing but the engine's books; the others look at processes and mounts of this node. An image needs a busybox with its
-//! usual names in `/bin`. Every case makes containers under names of its own and removes them.
+//! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those of [`books`] need nothing but the
+//! engine's books; those of [`node`] look at processes and mounts of this node, those of [`pulls`] fetch over its network.
+//! The image needs a busybox with its usual names in `/bin`: [`busybox`] makes it. Every case makes containers and images
+//! under names of its own and removes them.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,9 +17,12 @@
 mod archive;
 mod books;
 mod node;
+mod pulls;
+mod registry;
 
 pub use books::*;
 pub use node::*;
+pub use pulls::*;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +32,18 @@ use serde_json::{Value, json};
 use springline::model::container::EngineState;
 use springline::runtime::ports::{ContainerEngine, ContainerFacts, EngineError};
 
-type Engine = Arc<dyn ContainerEngine>;
+type SharedEngine = Arc<dyn ContainerEngine>;
+
+/// Loads this node's static busybox into the engine, once; its tag.
+pub async fn busybox(engine: &SharedEngine) -> String {
+    static LOADED: tokio::sync::OnceCell<()> = tokio::sync::OnceCell::const_new();
+    const TAG: &str = "springline.test/busybox:1";
+    let archive = || archive::Image::busybox().archive(TAG);
+    LOADED
+        .get_or_init(|| async { engine.load_image(archive()).await.expect("load busybox") })
+        .await;
+    TAG.to_owned()
+}
 
 /// A name that nothing else has.
 fn fresh_name() -> String {
@@ -63,19 +78,19 @@ fn with(mut base: Value, more: Value) -> Value {
     base
 }
 
-async fn create(engine: &Engine, body: &Value) -> String {
+async fn create(engine: &SharedEngine, body: &Value) -> String {
     let name = fresh_name();
     engine.create(&name, body).await.expect("create").id
 }
 
-async fn run(engine: &Engine, body: &Value) -> String {
+async fn run(engine: &SharedEngine, body: &Value) -> String {
     let id = create(engine, body).await;
     engine.start(&id).await.expect("start");
     id
 }
 
 /// Waits until the container is in `state`; the engine has no event for every engine that this suite is for.
-async fn until(engine: &Engine, id: &str, state: EngineState) -> ContainerFacts {
+async fn until(engine: &SharedEngine, id: &str, state: EngineState) -> ContainerFacts {
     for _ in 0..500 {
         let facts = engine.inspect(id).await.expect("inspect");
         if facts.life.engine_state == state {

@@ -7,7 +7,7 @@ use springline::model::mount::Propagation;
 use springline::runtime::ports::{EngineError, ExecOutput, MountKind, Version};
 
 use super::books::ended;
-use super::{Engine, body, run, with};
+use super::{SharedEngine, body, run, with};
 
 const LIMIT: usize = 1 << 20;
 
@@ -15,14 +15,14 @@ fn sh(script: &str) -> Vec<String> {
     vec!["sh".into(), "-c".into(), script.into()]
 }
 
-async fn exec(engine: &Engine, id: &str, script: &str) -> ExecOutput {
+async fn exec(engine: &SharedEngine, id: &str, script: &str) -> ExecOutput {
     engine
         .exec_sync(id, &sh(script), LIMIT, Some(Duration::from_secs(30)))
         .await
         .expect(script)
 }
 
-pub async fn mounts(engine: Engine, image: &str) {
+pub async fn mounts(engine: SharedEngine, image: &str) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().to_str().unwrap();
     let recursive = engine.facts().await.expect("facts").api >= Version::new(1, 44);
@@ -61,7 +61,7 @@ pub async fn mounts(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn addresses(engine: Engine, image: &str) {
+pub async fn addresses(engine: SharedEngine, image: &str) {
     let bridged = with(
         body(image, &["sleep", "600"]),
         json!({"HostConfig": {"NetworkMode": "bridge"}}),
@@ -90,7 +90,7 @@ pub async fn addresses(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn commands(engine: Engine, image: &str) {
+pub async fn commands(engine: SharedEngine, image: &str) {
     let id = run(&engine, &body(image, &["sleep", "600"])).await;
     for (script, stdout, stderr, exit_code) in [
         ("echo out; echo err >&2; exit 3", "out\n", "err\n", 3),
@@ -134,14 +134,20 @@ pub async fn commands(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn commands_that_cannot_run(engine: Engine, image: &str) {
+pub async fn commands_that_cannot_run(engine: SharedEngine, image: &str) {
     let id = run(&engine, &body(image, &["sleep", "600"])).await;
-    for (cmd, exit_code) in [("/no/such", 127), ("/etc/passwd", 126), ("/tmp", 126)] {
+    // SharedEngine 20 says 126 of what is missing, newer ones 127.
+    for (cmd, codes) in [
+        ("/no/such", &[126, 127][..]),
+        ("no-such-in-path", &[126, 127]),
+        ("/etc/passwd", &[126]),
+        ("/tmp", &[126]),
+    ] {
         let output = engine
             .exec_sync(&id, &[cmd.to_owned()], LIMIT, Some(Duration::from_secs(30)))
             .await
             .expect(cmd);
-        assert_eq!(output.exit_code, exit_code, "{cmd}");
+        assert!(codes.contains(&output.exit_code), "{cmd}: {output:?}");
         assert!(output.stdout.is_empty(), "{cmd}: {output:?}");
         assert!(
             String::from_utf8_lossy(&output.stderr).contains(cmd),
@@ -151,7 +157,7 @@ pub async fn commands_that_cannot_run(engine: Engine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
-pub async fn commands_that_take_too_long(engine: Engine, image: &str) {
+pub async fn commands_that_take_too_long(engine: SharedEngine, image: &str) {
     let id = run(&engine, &body(image, &["sleep", "600"])).await;
     let patience = Duration::from_millis(700);
     let begun = Instant::now();

@@ -213,3 +213,85 @@ fn resources(host: &HostConfig) -> LinuxResources {
         oom_group: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn container(more: Value) -> ContainerFacts {
+        let mut body = json!({"Id": "a"});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        facts(&serde_json::to_vec(&body).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn states() {
+        use EngineState::*;
+        for (name, state, want) in [
+            ("word", json!({"Status": "created"}), Created),
+            (
+                "paused runs too",
+                json!({"Status": "paused", "Running": true, "Paused": true}),
+                Paused,
+            ),
+            ("removing", json!({"Status": "removing"}), Removing),
+            ("dead", json!({"Status": "dead", "Dead": true}), Dead),
+            ("no word, runs", json!({"Running": true}), Running),
+            (
+                "no word, paused",
+                json!({"Running": true, "Paused": true}),
+                Paused,
+            ),
+            (
+                "no word, restarting",
+                json!({"Running": true, "Restarting": true}),
+                Restarting,
+            ),
+            ("no word, dead", json!({"Dead": true}), Dead),
+            (
+                "a word of tomorrow",
+                json!({"Status": "hibernating"}),
+                Other,
+            ),
+            ("nothing", json!({}), Other),
+        ] {
+            let facts = container(json!({"State": state}));
+            assert_eq!(facts.life.engine_state, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_all_networks() {
+        let facts = container(json!({"NetworkSettings": {"Networks": {
+            "b": {"IPAddress": "10.0.0.2", "GlobalIPv6Address": "fd00::2"},
+            "a": {"IPAddress": "", "GlobalIPv6Address": "fd00::1"},
+            "c": {"IPAddress": "10.0.0.3", "GlobalIPv6Address": ""},
+            "none": null,
+        }}}));
+        let texts: Vec<String> = facts.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["10.0.0.2", "10.0.0.3", "fd00::1", "fd00::2"]);
+    }
+
+    #[test]
+    fn cpu_limits_said_in_cpus() {
+        for (name, host, want) in [
+            (
+                "quota",
+                json!({"CpuPeriod": 50_000, "CpuQuota": 25_000}),
+                (50_000, 25_000),
+            ),
+            (
+                "cpus",
+                json!({"NanoCpus": 1_500_000_000}),
+                (100_000, 150_000),
+            ),
+            ("nothing", json!({}), (0, 0)),
+        ] {
+            let resources = container(json!({"HostConfig": host})).resources;
+            assert_eq!((resources.cpu_period, resources.cpu_quota), want, "{name}");
+        }
+    }
+}

@@ -109,3 +109,73 @@ fn security(options: &[String]) -> Security {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn security_options() {
+        for (name, options, want) in [
+            ("none", &[][..], (false, false, false, false)),
+            (
+                "seccomp",
+                &["name=seccomp,profile=builtin"],
+                (true, false, false, false),
+            ),
+            (
+                "older words",
+                &["name=seccomp,profile=default"],
+                (true, false, false, false),
+            ),
+            (
+                "a file",
+                &["name=seccomp,profile=/etc/s.json"],
+                (true, false, false, false),
+            ),
+            (
+                "switched off",
+                &["name=seccomp,profile=unconfined"],
+                (false, false, false, false),
+            ),
+            (
+                "the others",
+                &[
+                    "name=apparmor",
+                    "name=selinux",
+                    "name=rootless",
+                    "name=cgroupns",
+                ],
+                (false, true, true, true),
+            ),
+        ] {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            let got = security(&options);
+            let got = (got.seccomp, got.apparmor, got.selinux, got.rootless);
+            assert_eq!(got, want, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_containerd_store_is_known_by_its_driver_type() {
+        for (name, status, want) in [
+            ("overlay2", vec![vec!["Backing Filesystem", "extfs"]], false),
+            (
+                "containerd's",
+                vec![vec!["driver-type", "io.containerd.snapshotter.v1"]],
+                true,
+            ),
+            ("odd", vec![vec![], vec!["driver-type"]], false),
+        ] {
+            let info = Info {
+                driver_status: status
+                    .into_iter()
+                    .map(|pair| pair.into_iter().map(str::to_owned).collect())
+                    .collect(),
+                ..Info::default()
+            };
+            let facts = facts(Version::new(1, 41), Versions::default(), info);
+            assert_eq!(facts.containerd_images, want, "{name}");
+        }
+    }
+}

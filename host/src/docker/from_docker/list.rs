@@ -48,3 +48,25 @@ fn entry(value: Value) -> Result<ContainerEntry, EngineError> {
         image: listed.image,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_that_cannot_be_read_is_left_out() {
+        let list = entries(vec![
+            json!({"Id": "a", "Names": ["/other/alias", "/own"], "Created": 5, "State": "exited"}),
+            json!({"Names": ["/without-id"]}),
+            json!({"Id": 7}),
+            json!("x"),
+            json!({"Id": "b", "Names": null, "Created": -1}),
+        ]);
+        let got: Vec<(&str, &str, i64)> = list
+            .iter()
+            .map(|e| (e.id.as_str(), e.name.as_str(), e.created_at))
+            .collect();
+        assert_eq!(got, [("a", "own", 5_000_000_000), ("b", "", 0)]);
+    }
+}

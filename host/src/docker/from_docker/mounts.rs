@@ -120,3 +120,152 @@ fn propagation(word: &str) -> Propagation {
         _ => Propagation::Private,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn one(point: Option<Value>, asked: Option<Value>) -> EngineMount {
+        let points = point.map(|p| serde_json::from_value(p).unwrap());
+        let asked = json!({"Mounts": asked.into_iter().collect::<Vec<_>>()});
+        let asked = serde_json::from_value(asked).unwrap();
+        let mut mounts = in_force(points.into_iter().collect(), asked);
+        assert_eq!(mounts.len(), 1, "{mounts:?}");
+        mounts.remove(0)
+    }
+
+    #[test]
+    fn what_is_in_force_and_what_was_asked_meet() {
+        let point = |more: &str| {
+            let mut point = json!({"Type": "bind", "Source": "/src", "Destination": "/dst", "RW": false, "Propagation": "rprivate"});
+            let more: Value = serde_json::from_str(more).unwrap();
+            point
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            Some(point)
+        };
+        let asked = |options: Value| {
+            Some(
+                json!({"Type": "bind", "Source": "/src", "Target": "/dst/", "ReadOnly": true, "BindOptions": options}),
+            )
+        };
+        let plain = EngineMount {
+            kind: MountKind::Bind,
+            source: "/src".into(),
+            sub_path: String::new(),
+            target: "/dst".into(),
+            readonly: true,
+            recursive_read_only: false,
+            propagation: Propagation::Private,
+            relabel: false,
+        };
+        for (name, point, asked, want) in [
+            ("bind", point("{}"), None, plain.clone()),
+            (
+                "writable",
+                point(r#"{"RW": true}"#),
+                None,
+                EngineMount {
+                    readonly: false,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "relabelled",
+                point(r#"{"Mode": "ro,Z"}"#),
+                None,
+                EngineMount {
+                    relabel: true,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "shared",
+                point(r#"{"Propagation": "rshared"}"#),
+                None,
+                EngineMount {
+                    propagation: Propagation::Bidirectional,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "slave",
+                point(r#"{"Propagation": "rslave"}"#),
+                None,
+                EngineMount {
+                    propagation: Propagation::HostToContainer,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "not recursive",
+                point("{}"),
+                asked(json!({"ReadOnlyNonRecursive": true})),
+                plain.clone(),
+            ),
+            (
+                "recursive if it can",
+                point("{}"),
+                asked(json!({})),
+                plain.clone(),
+            ),
+            (
+                "recursive",
+                point("{}"),
+                asked(json!({"ReadOnlyForceRecursive": true})),
+                EngineMount {
+                    recursive_read_only: true,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "recursive, but writable",
+                point(r#"{"RW": true}"#),
+                asked(json!({"ReadOnlyForceRecursive": true})),
+                EngineMount {
+                    readonly: false,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "only asked for",
+                None,
+                asked(json!({"Propagation": "shared"})),
+                EngineMount {
+                    target: "/dst/".into(),
+                    propagation: Propagation::Bidirectional,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "volume",
+                point(r#"{"Type": "volume", "Name": "v", "RW": true}"#),
+                None,
+                EngineMount {
+                    kind: MountKind::Other,
+                    readonly: false,
+                    ..plain.clone()
+                },
+            ),
+            (
+                "image",
+                point(
+                    r#"{"Type": "image", "Name": "example/app:1", "Source": "/var/lib/docker/x", "RW": true}"#,
+                ),
+                Some(
+                    json!({"Type": "image", "Source": "app", "Target": "/dst", "ImageOptions": {"Subpath": "etc"}}),
+                ),
+                EngineMount {
+                    kind: MountKind::Image,
+                    source: "app".into(),
+                    sub_path: "etc".into(),
+                    ..plain.clone()
+                },
+            ),
+        ] {
+            assert_eq!(one(point, asked), want, "{name}");
+        }
+    }
+}

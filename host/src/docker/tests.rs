@@ -1,1 +1,0 @@
-//! On the wire: a scripted engine on a unix socket.
