@@ -53,13 +53,28 @@ pub fn keyed(tokens: &[String]) -> Option<Keyed> {
 }
 
 impl Keyed {
-    /// Whether `value` can be an entry of such a list.
-    pub fn accepts(self, value: &Value) -> bool {
+    /// Whether such a list can have this entry: exactly one spelling per thing, so that an owner of it is its only owner.
+    pub fn accepts(self, key: &str, value: &Value) -> bool {
+        if key.is_empty() || key.contains('\0') || value.as_str().is_some_and(|v| v.contains('\0'))
+        {
+            return false;
+        }
         match self {
-            Self::Env => value.is_string() || value.is_null(),
+            Self::Env => !key.contains('=') && (value.is_string() || value.is_null()),
             Self::Set => *value == Value::Bool(true),
-            Self::By(_) => value.is_object(),
-            Self::SecurityOpt | Self::Text => value.is_string(),
+            Self::By(member) => value
+                .as_object()
+                .is_some_and(|entry| !entry.keys().any(|name| is_key_member(name, member))),
+            Self::SecurityOpt => is_security_opt(key, value),
+            Self::Text => value.is_string(),
+        }
+    }
+
+    /// Whether a pointer may lead to `name` inside an entry.
+    pub fn has_inside(self, name: &str) -> bool {
+        match self {
+            Self::By(member) => !is_key_member(name, member),
+            Self::Env | Self::Set | Self::SecurityOpt | Self::Text => false,
         }
     }
 
@@ -77,6 +92,28 @@ impl Keyed {
     }
 }
 
+/// Whether the engine would read `name` as the member that identifies an entry. It compares names without regard to case
+/// and takes the last one, so another spelling of the member would move the entry to another key.
+fn is_key_member(name: &str, member: &str) -> bool {
+    !name.is_ascii() || name.eq_ignore_ascii_case(member)
+}
+
+/// Whether a security option has its one spelling. The engine splits an option at the first `=`, else at `:`, so a key with
+/// either in it could say the same as another key that somebody else owns or that needs a grant.
+fn is_security_opt(key: &str, value: &Value) -> bool {
+    let Some(value) = value.as_str() else {
+        return false;
+    };
+    match key {
+        "label:user" | "label:role" | "label:type" | "label:level" => !value.is_empty(),
+        "label:disable" => value.is_empty(),
+        "no-new-privileges" => ["true", "false"].contains(&value),
+        "seccomp" | "apparmor" => !value.is_empty(),
+        "label" => false,
+        other => !other.contains(['=', ':']),
+    }
+}
+
 /// One security option as the engine reads it.
 ///
 /// `label:type` with value `t` is `label=type:t`, `label:disable` is `label=disable`; `no-new-privileges` takes a colon
@@ -90,7 +127,6 @@ fn security_opt(key: &str, value: &str) -> String {
         };
     }
     match (key, value) {
-        ("no-new-privileges", "") => "no-new-privileges:true".to_owned(),
         ("no-new-privileges", value) => format!("no-new-privileges:{value}"),
         (key, "") => key.to_owned(),
         (key, value) => format!("{key}={value}"),
@@ -129,6 +165,127 @@ fn render(path: &mut Vec<String>, value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_has_one_spelling() {
+        for (name, how, key, value, want) in [
+            ("a variable", Keyed::Env, "A", json!("b=c"), true),
+            ("an unset variable", Keyed::Env, "A", json!(null), true),
+            ("= in a name", Keyed::Env, "A=B", json!("c"), false),
+            ("no name", Keyed::Env, "", json!("c"), false),
+            ("NUL in a value", Keyed::Env, "A", json!("b\0c"), false),
+            ("a number", Keyed::Env, "A", json!(1), false),
+            ("a capability", Keyed::Set, "SYS_TIME", json!(true), true),
+            ("a false one", Keyed::Set, "SYS_TIME", json!(false), false),
+            (
+                "a mount",
+                Keyed::By("Target"),
+                "/a",
+                json!({"Source": "/b"}),
+                true,
+            ),
+            (
+                "its key inside",
+                Keyed::By("Target"),
+                "/a",
+                json!({"Target": "/b"}),
+                false,
+            ),
+            (
+                "in another case",
+                Keyed::By("Target"),
+                "/a",
+                json!({"tarGet": "/b"}),
+                false,
+            ),
+            (
+                "not ASCII",
+                Keyed::By("Target"),
+                "/a",
+                json!({"T\u{212a}": 1}),
+                false,
+            ),
+            (
+                "a profile",
+                Keyed::SecurityOpt,
+                "seccomp",
+                json!("unconfined"),
+                true,
+            ),
+            (
+                "an empty profile",
+                Keyed::SecurityOpt,
+                "seccomp",
+                json!(""),
+                false,
+            ),
+            (
+                "a label",
+                Keyed::SecurityOpt,
+                "label:type",
+                json!("t"),
+                true,
+            ),
+            (
+                "a label's old form",
+                Keyed::SecurityOpt,
+                "label",
+                json!("type:t"),
+                false,
+            ),
+            (
+                "= in a key",
+                Keyed::SecurityOpt,
+                "label=disable",
+                json!(""),
+                false,
+            ),
+            (
+                ": in a key",
+                Keyed::SecurityOpt,
+                "seccomp:unconfined",
+                json!(""),
+                false,
+            ),
+            (
+                "unknown label",
+                Keyed::SecurityOpt,
+                "label:x",
+                json!("t"),
+                false,
+            ),
+            (
+                "disable with a value",
+                Keyed::SecurityOpt,
+                "label:disable",
+                json!("x"),
+                false,
+            ),
+            (
+                "no new privileges",
+                Keyed::SecurityOpt,
+                "no-new-privileges",
+                json!("true"),
+                true,
+            ),
+            (
+                "without a value",
+                Keyed::SecurityOpt,
+                "no-new-privileges",
+                json!(""),
+                false,
+            ),
+            (
+                "an option to come",
+                Keyed::SecurityOpt,
+                "systempaths",
+                json!("unconfined"),
+                true,
+            ),
+        ] {
+            assert_eq!(how.accepts(key, &value), want, "{name}");
+        }
+    }
 
     #[test]
     fn lists_are_rendered_from_their_keys() {

@@ -6,6 +6,7 @@
 //! WebAssembly. A write fails with a [`Refusal`] and leaves the draft as it was.
 
 pub mod build;
+mod check;
 mod keyed;
 mod pointer;
 mod write;
@@ -61,12 +62,7 @@ impl Draft {
     /// The value at `pointer`, in normal form.
     pub fn get(&self, pointer: &Pointer) -> Option<&Value> {
         let (first, rest) = pointer.tokens().split_first()?;
-        rest.iter()
-            .try_fold(self.doc.get(first)?, |at, token| match at {
-                Value::Object(map) => map.get(token),
-                Value::Array(list) => list.get(token.parse::<usize>().ok()?),
-                _ => None,
-            })
+        rest.iter().try_fold(self.doc.get(first)?, pointer::step)
     }
 
     /// Who owns the value at `pointer` (set there or as part of something above it).

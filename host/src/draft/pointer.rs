@@ -99,11 +99,24 @@ fn unescape(token: &str) -> Option<String> {
 
 /// The value at `pointer` of a plain JSON document; arrays are indexed as RFC 6901 says.
 pub fn lookup<'a>(doc: &'a serde_json::Value, pointer: &Pointer) -> Option<&'a serde_json::Value> {
-    pointer.tokens().iter().try_fold(doc, |at, token| match at {
+    pointer.tokens().iter().try_fold(doc, step)
+}
+
+/// One token further into a document.
+pub(super) fn step<'a>(
+    at: &'a serde_json::Value,
+    token: impl AsRef<str>,
+) -> Option<&'a serde_json::Value> {
+    let token = token.as_ref();
+    match at {
         serde_json::Value::Object(map) => map.get(token),
-        serde_json::Value::Array(list) => list.get(token.parse::<usize>().ok()?),
+        serde_json::Value::Array(list) => {
+            let digits = token.bytes().all(|b| b.is_ascii_digit());
+            let canonical = digits && (token == "0" || !token.starts_with('0'));
+            list.get(canonical.then(|| token.parse::<usize>().ok())??)
+        }
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -126,6 +139,24 @@ mod tests {
             "/x".repeat(40).parse::<Pointer>(),
             Err(PointerError::TooLong)
         );
+    }
+
+    #[test]
+    fn lists_are_indexed_as_the_rfc_says() {
+        let doc = serde_json::json!({"a": ["x", {"": 1}]});
+        for (pointer, want) in [
+            ("/a/0", Some(serde_json::json!("x"))),
+            ("/a/1/", Some(serde_json::json!(1))),
+            ("/a/2", None),
+            ("/a/01", None),
+            ("/a/+1", None),
+            ("/a/-", None),
+            ("/a/", None),
+            ("/a/0/x", None),
+        ] {
+            let found = lookup(&doc, &pointer.parse().unwrap()).cloned();
+            assert_eq!(found, want, "{pointer}");
+        }
     }
 
     #[test]

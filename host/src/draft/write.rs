@@ -5,9 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::keyed::keyed;
+use super::check::{check_immutable, check_value};
 use super::{Draft, Owner, Pointer, TakeOver};
-use crate::model::labels;
 
 /// What a plugin may write, from its node manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,18 +35,6 @@ pub enum Refusal {
     UnknownPointer(String),
 }
 
-/// Pointers that nobody but the host may write: what the daemon relies on.
-const IMMUTABLE: &[&[&str]] = &[
-    &["Image"],
-    &["HostConfig", "NetworkMode"],
-    &["HostConfig", "LogConfig"],
-    &["HostConfig", "AutoRemove"],
-    &["HostConfig", "RestartPolicy"],
-];
-
-/// Largest value a plugin may write, in bytes of JSON.
-const MAX_VALUE: usize = 1024 * 1024;
-
 impl Draft {
     /// The host's own write.
     pub fn put(&mut self, pointer: &Pointer, value: Value) {
@@ -75,8 +62,8 @@ impl Draft {
                 .or_insert_with(|| by.clone());
             return Ok(());
         }
-        self.check_owner(by, grant, pointer)?;
         self.check_shape(pointer)?;
+        self.check_owner(by, grant, pointer)?;
         self.own(by, pointer);
         self.store(pointer, value);
         Ok(())
@@ -91,6 +78,7 @@ impl Draft {
         if self.get(pointer).is_none() {
             return Ok(());
         }
+        self.check_shape(pointer)?;
         self.check_owner(by, grant, pointer)?;
         self.own(by, pointer);
         let Some((last, above)) = pointer.tokens().split_last() else {
@@ -120,6 +108,7 @@ impl Draft {
         reason: &str,
     ) -> Result<(), Refusal> {
         check_immutable(pointer)?;
+        self.check_names(pointer)?;
         if !grant
             .take_over
             .iter()
@@ -134,6 +123,7 @@ impl Draft {
                 "nothing stands at {pointer} to take over"
             )));
         };
+        self.check_shape(pointer)?;
         if from != *by {
             self.own(by, pointer);
             self.taken.push(TakeOver {
@@ -148,6 +138,7 @@ impl Draft {
 
     fn check_writable(&self, by: &Owner, grant: &Grant, pointer: &Pointer) -> Result<(), Refusal> {
         check_immutable(pointer)?;
+        self.check_names(pointer)?;
         if grant.write.iter().any(|granted| granted.covers(pointer)) {
             return Ok(());
         }
@@ -220,56 +211,6 @@ impl Draft {
     }
 }
 
-fn check_immutable(pointer: &Pointer) -> Result<(), Refusal> {
-    let tokens = pointer.tokens();
-    let fixed = IMMUTABLE.iter().any(|fixed| {
-        let shorter = fixed.len().min(tokens.len());
-        // What lies below is fixed too, and a parent of it cannot be written as a whole.
-        fixed.iter().zip(tokens).take(shorter).all(|(a, b)| a == b)
-    });
-    let label = match tokens {
-        [labels] => labels == "Labels",
-        [labels, key, ..] => {
-            labels == "Labels" && (labels::reserved(key) || key.starts_with("io.kubernetes."))
-        }
-        [] => true,
-    };
-    if fixed || label {
-        return Err(Refusal::NotGranted(format!(
-            "{pointer} is immutable: the daemon relies on it"
-        )));
-    }
-    Ok(())
-}
-
-fn check_value(pointer: &Pointer, value: &Value) -> Result<(), Refusal> {
-    if value.to_string().len() > MAX_VALUE {
-        return Err(Refusal::BadValue(format!(
-            "the value for {pointer} is larger than 1 MiB"
-        )));
-    }
-    if let Some((_, above)) = pointer.tokens().split_last()
-        && let Some(how) = keyed(above)
-        && !how.accepts(value)
-    {
-        return Err(Refusal::BadValue(format!(
-            "an entry of {} cannot be {value}",
-            Pointer::of(above.iter().cloned())
-        )));
-    }
-    if let Some(how) = keyed(pointer.tokens()) {
-        let entries = value
-            .as_object()
-            .is_some_and(|map| map.values().all(|entry| how.accepts(entry)));
-        if !entries {
-            return Err(Refusal::BadValue(format!(
-                "{pointer} is a keyed list: give an object of its entries"
-            )));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,6 +235,7 @@ mod tests {
         let mut draft = Draft::default();
         draft.put(&pointer("/Env/PATH"), json!("/bin"));
         draft.put(&pointer("/HostConfig/Memory"), json!(64));
+        draft.put(&pointer("/HostConfig/Dns"), json!(["10.0.0.1"]));
         draft.put(&pointer("/Image"), json!("busybox"));
         draft
     }
@@ -352,7 +294,77 @@ mod tests {
                 &wide,
                 "/HostConfig/Memory/x",
                 json!(1),
+                "UnknownPointer",
+            ),
+            (
+                "into a list that core set",
+                &wide,
+                "/HostConfig/Dns/0",
+                json!("1.1.1.1"),
+                "UnknownPointer",
+            ),
+            (
+                "an immutable one in another spelling",
+                &wide,
+                "/HostConfig/networkmode",
+                json!("host"),
                 "NotGranted",
+            ),
+            (
+                "the parent in another spelling",
+                &grant(&["/hostConfig"]),
+                "/hostConfig/NetworkMode",
+                json!("host"),
+                "NotGranted",
+            ),
+            (
+                "core's value in another spelling",
+                &wide,
+                "/HostConfig/memory",
+                json!(1),
+                "UnknownPointer",
+            ),
+            (
+                "a keyed list in another spelling",
+                &grant(&["/env"]),
+                "/env",
+                json!(["PATH=/x"]),
+                "UnknownPointer",
+            ),
+            (
+                "a name that the engine folds",
+                &wide,
+                "/HostConfig/MaskedPath\u{17f}",
+                json!([]),
+                "UnknownPointer",
+            ),
+            (
+                "inside a variable",
+                &wide,
+                "/Env/A/b",
+                json!("c"),
+                "UnknownPointer",
+            ),
+            (
+                "the key of a mount from inside",
+                &wide,
+                "/HostConfig/Mounts/~1data/target",
+                json!("/etc"),
+                "UnknownPointer",
+            ),
+            (
+                "a variable with = in its name",
+                &wide,
+                "/Env/A=B",
+                json!("c"),
+                "BadValue",
+            ),
+            (
+                "a second spelling of an option, in a whole list",
+                &wide,
+                "/HostConfig/SecurityOpt",
+                json!({"label=disable": ""}),
+                "BadValue",
             ),
         ] {
             let mut copy = draft.clone();
@@ -451,5 +463,51 @@ mod tests {
                 .remove(&plugin("a"), &grant, &pointer("/Env/OTHER"))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn a_part_of_a_list_cannot_be_removed_or_taken() {
+        let mut draft = core_draft();
+        let mut grant = grant(&["/HostConfig/Dns", "/HostConfig/Dns/0"]);
+        grant.take_over = vec![pointer("/HostConfig/Dns")];
+        let before = draft.clone();
+        let part = pointer("/HostConfig/Dns/0");
+        for (name, refusal) in [
+            ("remove", draft.remove(&plugin("a"), &grant, &part)),
+            (
+                "take over",
+                draft.take_over(&plugin("a"), &grant, &part, "x"),
+            ),
+        ] {
+            assert!(
+                matches!(refusal, Err(Refusal::UnknownPointer(_))),
+                "{name}: {refusal:?}"
+            );
+        }
+        assert_eq!(draft, before);
+    }
+
+    #[test]
+    fn a_second_plugin_cannot_write_a_field_under_another_spelling() {
+        let mut draft = core_draft();
+        let grant = grant(&["/HostConfig"]);
+        let value = json!(1);
+        draft
+            .set(
+                &plugin("a"),
+                &grant,
+                &pointer("/HostConfig/NewThing"),
+                value,
+            )
+            .unwrap();
+        let refusal = draft
+            .set(
+                &plugin("b"),
+                &grant,
+                &pointer("/HostConfig/newThing"),
+                json!(2),
+            )
+            .unwrap_err();
+        assert!(refusal.to_string().contains("NewThing"), "{refusal}");
     }
 }

@@ -132,11 +132,9 @@ fn put_devices(
     }
     if !cdi_devices.is_empty() {
         require(facts, API_CDI, "config.CDI_devices", "a CDI device")?;
-        let ids: serde_json::Map<_, _> = cdi_devices
-            .iter()
-            .map(|id| (id.clone(), true.into()))
-            .collect();
-        body.host_entry("DeviceRequests", "cdi", json!({"DeviceIDs": ids}));
+        for id in cdi_devices {
+            body.cdi_device(id);
+        }
     }
     Ok(())
 }

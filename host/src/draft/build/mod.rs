@@ -68,6 +68,12 @@ impl Body {
             .put(&Pointer::of(["HostConfig", list, key]), value.into());
     }
 
+    /// One CDI device, owned by itself: a plugin may add others.
+    fn cdi_device(&mut self, id: &str) {
+        let path = ["HostConfig", "DeviceRequests", "cdi", "DeviceIDs", id];
+        self.draft.put(&Pointer::of(path), true.into());
+    }
+
     /// Writes a number or text that means "not said" when it is 0 or empty.
     fn host_unless_default<T: Into<Value> + Default + PartialEq>(&mut self, name: &str, value: T) {
         if value != T::default() {
