@@ -12,6 +12,7 @@ use crate::model::labels;
 /// Pointers that nobody but the host may write: what the daemon relies on.
 const IMMUTABLE: &[&[&str]] = &[
     &["Image"],
+    &["Name"],
     &["HostConfig", "NetworkMode"],
     &["HostConfig", "LogConfig"],
     &["HostConfig", "AutoRemove"],

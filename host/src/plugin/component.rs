@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 
+use super::bindings::types::Fault;
 use super::bindings::{Host, ProbeContainerPre, ProbeSandboxPre};
 use super::context::HookContext;
 use super::engine::WasmEngine;
@@ -15,6 +16,8 @@ use crate::runtime::ports::Hook;
 
 /// Largest component that is compiled.
 const MAX_COMPONENT: usize = 64 * 1024 * 1024;
+/// Bytes of a page of wasm memory; other sizes are switched off.
+const WASM_PAGE: u64 = 64 * 1024;
 /// The contract's package.
 const PACKAGE: &str = "springline:plugin/";
 /// The track that this host serves; any `0.1.x` is the same track.
@@ -198,10 +201,11 @@ fn interface_of(name: &str) -> Result<&str, &'static str> {
 }
 
 fn check_memory(manifest: &Manifest, component: &Component) -> Result<(), LoadError> {
-    let needs = component
+    let pages = component
         .resources_required()
         .and_then(|required| required.max_initial_memory_size)
         .unwrap_or(0);
+    let needs = pages.saturating_mul(WASM_PAGE);
     let limit = manifest.limits.memory;
     if needs > limit as u64 {
         return Err(LoadError::Memory { needs, limit });
@@ -216,18 +220,39 @@ fn probe<P>(
     hook: Hook,
     new: impl FnOnce(InstancePre<HookContext>) -> wasmtime::Result<P>,
 ) -> Result<Option<P>, LoadError> {
-    let exported = pre
-        .component()
-        .component_type()
+    let component = pre.component().component_type();
+    let exported = component
         .exports(engine.wasmtime())
-        .any(|(name, _)| interface_of(name) == Ok(hook.as_str()));
-    if !exported {
+        .find(|(name, _)| interface_of(name) == Ok(hook.as_str()));
+    let Some((_, item)) = exported else {
         return Ok(None);
-    }
+    };
+    let misshapen = |reason: String| LoadError::HookShape {
+        hook: hook.as_str(),
+        reason,
+    };
+    check_shape(engine, pre, &item.ty).map_err(misshapen)?;
     new(pre.clone())
         .map(Some)
-        .map_err(|e| LoadError::HookShape {
-            hook: hook.as_str(),
-            reason: format!("{e:#}"),
-        })
+        .map_err(|e| misshapen(format!("{e:#}")))
+}
+
+/// Whether it is an interface with `configure: func() -> result<_, fault>`. The generated code looks at names only.
+fn check_shape(
+    engine: &WasmEngine,
+    pre: &InstancePre<HookContext>,
+    item: &ComponentItem,
+) -> Result<(), String> {
+    let ComponentItem::ComponentInstance(interface) = item else {
+        return Err("it is not an interface".to_owned());
+    };
+    match interface.get_export(engine.wasmtime(), "configure") {
+        Some(found) => match found.ty {
+            ComponentItem::ComponentFunc(function) => function
+                .typecheck::<(), (Result<(), Fault>,)>(&pre.instance_type())
+                .map_err(|e| format!("configure: {e:#}")),
+            _ => Err("configure is not a function".to_owned()),
+        },
+        None => Err("it has no function configure".to_owned()),
+    }
 }

@@ -221,3 +221,40 @@ impl Ticker {
         self.changed.notify_one();
     }
 }
+
+#[cfg(test)]
+impl WasmEngine {
+    /// One that nobody else uses.
+    pub(super) fn alone() -> Arc<Self> {
+        Arc::new(Self::start().unwrap())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_room_for_the_pool() {
+        assert_eq!(WasmEngine::alone().unpooled, None);
+    }
+
+    #[test]
+    fn there_is_one_engine_as_long_as_somebody_holds_it() {
+        let first = WasmEngine::shared().unwrap();
+        let second = WasmEngine::shared().unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+    }
+
+    #[test]
+    fn the_clock_ends_with_its_engine() {
+        let engine = WasmEngine::alone();
+        let ticker = Arc::downgrade(&engine.ticker);
+        drop(engine.running());
+        drop(engine);
+        // The thread holds the last reference; it is gone when the thread is.
+        while ticker.strong_count() > 0 {
+            std::thread::yield_now();
+        }
+    }
+}

@@ -19,6 +19,8 @@ mod manifest;
 mod pipeline;
 mod registry;
 mod roots;
+#[cfg(test)]
+mod tests;
 
 pub use component::LoadError;
 pub use manifest::{Limits, Manifest, ManifestError};

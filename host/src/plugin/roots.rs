@@ -5,6 +5,8 @@
 //! would block and a device may act. Knows no plugin and no WebAssembly. Reading blocks, so it happens on a blocking thread,
 //! of which a hung disk can hold only a few.
 
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::io::Read as _;

@@ -43,7 +43,10 @@ pub(super) fn beneath(dir: &OwnedFd, path: &Path, flags: OFlags) -> Result<Owned
             _ => return rustix::fs::openat(at, &step, flags | OFlags::NOFOLLOW, Mode::empty()),
         }
     }
-    above.pop().ok_or(Errno::ISDIR)
+    match above.pop() {
+        Some(folder) => Ok(folder),
+        None => rustix::fs::openat(dir, ".", flags, Mode::empty()),
+    }
 }
 
 /// The steps of a path, last first.
