@@ -153,11 +153,12 @@ impl PluginError {
     pub fn kind(&self) -> Kind {
         match self {
             Self::Unhandled { .. } => Kind::Unimplemented,
-            Self::Settings { .. } => Kind::InvalidArgument,
+            Self::Settings { .. } => Kind::FailedPrecondition,
             Self::Unsupported { .. } => Kind::Unimplemented,
             Self::Denied { .. } => Kind::PermissionDenied,
             Self::RetryLater { .. } => Kind::Unavailable,
-            Self::Fatal { .. } | Self::Broken { .. } => Kind::Internal,
+            Self::Fatal { .. } => Kind::InvalidArgument,
+            Self::Broken { .. } => Kind::Internal,
         }
     }
 }

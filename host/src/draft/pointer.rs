@@ -103,10 +103,7 @@ pub fn lookup<'a>(doc: &'a serde_json::Value, pointer: &Pointer) -> Option<&'a s
 }
 
 /// One token further into a document.
-pub(super) fn step<'a>(
-    at: &'a serde_json::Value,
-    token: impl AsRef<str>,
-) -> Option<&'a serde_json::Value> {
+pub(super) fn step(at: &serde_json::Value, token: impl AsRef<str>) -> Option<&serde_json::Value> {
     let token = token.as_ref();
     match at {
         serde_json::Value::Object(map) => map.get(token),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime::{PoolConcurrencyLimitError, Store, Trap, UpdateDeadline};
 
 use super::bindings::types::Fault;
 use super::bindings::{ProbeContainer, ProbeSandbox};
@@ -53,6 +53,7 @@ pub(super) async fn run(
     match ended {
         Ok(Ok(Ok(()))) => Ok(store.into_data()),
         Ok(Ok(Err(fault))) => Err(Failure::Fault(bounded(fault))),
+        Ok(Err(error)) if error.is::<PoolConcurrencyLimitError>() => Err(Failure::Busy(deadline)),
         Ok(Err(error)) => Err(Failure::Broken(reason(&error))),
         Err(_) => Err(Failure::Broken(format!(
             "it did not end within {deadline:?}"

@@ -45,6 +45,9 @@ pub enum LoadError {
     /// Not a component, damaged, or one that needs more than this host runs.
     #[error("not a component that this host can run: {0}")]
     Invalid(String),
+    /// Two of one name cannot own values.
+    #[error("another plugin of this node has the id {0}")]
+    Duplicate(String),
     /// It asks for what this host has not.
     #[error("it imports what this host does not offer: {}", .0.join("; "))]
     Imports(Vec<String>),

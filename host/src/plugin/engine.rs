@@ -70,6 +70,10 @@ impl WasmEngine {
                 (engine, Some(reason))
             }
         };
+        Self::of(engine, unpooled)
+    }
+
+    fn of(engine: Engine, unpooled: Option<String>) -> Result<Self, EngineError> {
         let ticker = Ticker::start(engine.weak()).map_err(|e| EngineError(e.to_string()))?;
         Ok(Self {
             engine,
@@ -227,6 +231,12 @@ impl WasmEngine {
     /// One that nobody else uses.
     pub(super) fn alone() -> Arc<Self> {
         Arc::new(Self::start().unwrap())
+    }
+
+    /// One of a machine that has no room for the pool.
+    pub(super) fn without_pool() -> Arc<Self> {
+        let engine = Engine::new(&config(false)).unwrap();
+        Arc::new(Self::of(engine, Some("no room".into())).unwrap())
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Meter {
     bytes_out: usize,
     bytes_in: usize,
     ticks: u32,
-    peak_memory: usize,
+    memory: usize,
 }
 
 impl Meter {
@@ -67,7 +67,7 @@ impl Meter {
             bytes_out: 0,
             bytes_in: 0,
             ticks: 0,
-            peak_memory: 0,
+            memory: 0,
         }
     }
 
@@ -115,7 +115,7 @@ impl Meter {
             bytes_out,
             bytes_in,
             ticks,
-            peak_memory,
+            memory,
             ..
         } = self;
         tracing::trace!(
@@ -124,7 +124,7 @@ impl Meter {
             bytes_out,
             bytes_in,
             ticks,
-            peak_memory,
+            memory,
             "plugin call"
         );
     }
@@ -133,15 +133,17 @@ impl Meter {
 impl ResourceLimiter for Meter {
     fn memory_growing(
         &mut self,
-        _current: usize,
+        current: usize,
         wanted: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let limit = self.limits.memory;
+        // All memories of the component together; they only ever grow.
+        let wanted = self.memory.saturating_add(wanted.saturating_sub(current));
         if wanted > limit {
             return Err(Stop::Memory { wanted, limit }.into());
         }
-        self.peak_memory = self.peak_memory.max(wanted);
+        self.memory = wanted;
         Ok(true)
     }
 
@@ -167,5 +169,50 @@ impl ResourceLimiter for Meter {
 
     fn memories(&self) -> usize {
         MAX_MEMORIES as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(change: impl FnOnce(&mut Limits)) -> Meter {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        Meter::new(&limits)
+    }
+
+    #[test]
+    fn memories_are_counted_together() {
+        let mut meter = meter(|l| l.memory = 100);
+        assert!(meter.memory_growing(0, 60, None).unwrap(), "the first");
+        assert!(meter.memory_growing(0, 30, None).unwrap(), "the second");
+        assert!(meter.memory_growing(60, 70, None).unwrap(), "all of it");
+        let error = meter.memory_growing(30, 31, None).unwrap_err();
+        let want = Stop::Memory {
+            wanted: 101,
+            limit: 100,
+        };
+        assert_eq!(error.downcast_ref(), Some(&want));
+    }
+
+    #[test]
+    fn time_is_counted_by_ticks_and_the_first_may_come_at_once() {
+        let mut meter = meter(|l| l.cpu = TICK * 3);
+        let ticks = (0..10).take_while(|_| meter.tick().is_ok()).count();
+        assert_eq!(ticks, 4);
+    }
+
+    #[test]
+    fn calls_and_bytes_end_where_they_should() {
+        let mut meter = meter(|l| l.host_calls = 2);
+        assert_eq!(
+            [meter.call(), meter.call(), meter.call()],
+            [Ok(()), Ok(()), Err(Stop::HostCalls(2))]
+        );
+        assert_eq!(meter.give(MAX_BYTES_OUT), Ok(()));
+        assert_eq!(meter.give(1), Err(Stop::BytesOut));
+        assert_eq!(meter.take(MAX_BYTES_IN), Ok(()));
+        assert_eq!(meter.take(1), Err(MAX_BYTES_IN));
     }
 }

@@ -43,7 +43,7 @@ pub struct Limits {
     pub deadline: Duration,
     /// Time in which the guest itself computes.
     pub cpu: Duration,
-    /// Bytes of each of its memories.
+    /// Bytes of all its memories.
     pub memory: usize,
     /// Calls of host functions.
     pub host_calls: u32,

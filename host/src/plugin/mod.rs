@@ -1,6 +1,6 @@
 //! The plugin host: WebAssembly components that shape the create body where the platform is concerned.
 //!
-//! The only place that knows wasmtime. In reading order: [`manifest`] (what a node says about a plugin), `bindings` (generated
+//! The only place that knows wasmtime. In reading order: `manifest` (what a node says about a plugin), `bindings` (generated
 //! from `wit/`), `engine` (one per process), `component` (bytes to something callable), `registry` (all plugins of the node),
 //! `pipeline` (the chain, behind the verbs' port), `call` (one call, bounded in every way), `context` and `imports/` (what a
 //! guest can do to the host), `limits`, `roots` (files). No client of the engine and no gRPC here.

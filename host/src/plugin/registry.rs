@@ -4,9 +4,10 @@
 //! its error, so that status shows it; it serves nothing and hurts nobody.
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::component::{self, LoadError, Loaded};
@@ -150,7 +151,7 @@ pub(super) struct Generation {
 }
 
 impl Generation {
-    /// Loads all of them at once, each on a thread of its own; blocks until the last is done.
+    /// Loads all of them, several at once; blocks until the last is done.
     pub(super) fn load(sources: &[PluginSource]) -> Self {
         let engine = WasmEngine::shared();
         let mut plugins = match &engine {
@@ -184,21 +185,39 @@ impl Generation {
     }
 }
 
+/// A few at a time: each compilation takes memory, and is spread over threads itself.
 fn load_all(engine: &WasmEngine, sources: &[PluginSource]) -> Vec<Plugin> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push(load_one(engine, sources, source));
+        }
+        done
+    };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = sources
-            .iter()
-            .map(|source| (source, scope.spawn(|| Plugin::load(engine, source))))
+        let threads: Vec<_> = (0..workers.min(sources.len()))
+            .map(|_| scope.spawn(work))
             .collect();
         threads
             .into_iter()
-            .map(|(source, thread)| {
-                thread.join().unwrap_or_else(|_| {
-                    let cause = "the compiler panicked".to_owned();
-                    Plugin::failed(source, LoadError::Compiler(cause))
-                })
-            })
+            .filter_map(|thread| thread.join().ok())
+            .flatten()
             .collect()
+    })
+}
+
+fn load_one(engine: &WasmEngine, all: &[PluginSource], source: &PluginSource) -> Plugin {
+    let id = &source.manifest.id;
+    if all.iter().filter(|other| other.manifest.id == *id).count() > 1 {
+        return Plugin::failed(source, LoadError::Duplicate(id.clone()));
+    }
+    // A defect of the compiler costs this plugin, not the daemon.
+    let load = AssertUnwindSafe(|| Plugin::load(engine, source));
+    std::panic::catch_unwind(load).unwrap_or_else(|_| {
+        let cause = "the compiler panicked".to_owned();
+        Plugin::failed(source, LoadError::Compiler(cause))
     })
 }
 

@@ -6,18 +6,15 @@ use tracing::Level;
 use crate::plugin::bindings::log;
 use crate::plugin::context::HookContext;
 
+/// What log filters know plugins' lines by.
+const TARGET: &str = "springline::plugin";
 /// Bytes of one line.
 const MAX_LINE: usize = 8 * 1024;
 
 impl log::Host for HookContext {
     fn enabled(&mut self, level: log::Level) -> wasmtime::Result<bool> {
         self.meter.call()?;
-        Ok(match level {
-            log::Level::Debug => tracing::enabled!(Level::DEBUG),
-            log::Level::Info => tracing::enabled!(Level::INFO),
-            log::Level::Warn => tracing::enabled!(Level::WARN),
-            log::Level::Error => tracing::enabled!(Level::ERROR),
-        })
+        Ok(kept(level))
     }
 
     fn emit(
@@ -28,6 +25,9 @@ impl log::Host for HookContext {
         fields: Vec<(String, String)>,
     ) -> wasmtime::Result<()> {
         self.meter.call()?;
+        if !kept(level) {
+            return Ok(());
+        }
         self.log_lines = self.log_lines.saturating_add(1);
         if self.log_lines > self.manifest.limits.log_lines {
             return Ok(());
@@ -55,6 +55,7 @@ impl HookContext {
         macro_rules! line {
             ($level:expr) => {
                 tracing::event!(
+                    target: TARGET,
                     $level,
                     plugin = %self.manifest.id,
                     hook = self.hook.as_str(),
@@ -88,6 +89,16 @@ impl HookContext {
                 "plugin logged more lines than one call may; the rest was dropped"
             );
         }
+    }
+}
+
+/// Whether somebody reads lines of that level.
+fn kept(level: log::Level) -> bool {
+    match level {
+        log::Level::Debug => tracing::enabled!(target: TARGET, Level::DEBUG),
+        log::Level::Info => tracing::enabled!(target: TARGET, Level::INFO),
+        log::Level::Warn => tracing::enabled!(target: TARGET, Level::WARN),
+        log::Level::Error => tracing::enabled!(target: TARGET, Level::ERROR),
     }
 }
 

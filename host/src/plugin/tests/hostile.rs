@@ -301,6 +301,30 @@ async fn a_burst_waits_for_a_free_instance_and_is_told_to_come_again() {
     assert!(one_call::run(&engine, &plugin, context()).await.is_ok());
 }
 
+#[tokio::test]
+async fn without_a_pool_everything_holds_too() {
+    let engine = WasmEngine::without_pool();
+    let bomb = "(loop $l (drop (memory.grow (i32.const 16))) (br $l)) unreachable";
+    for (body, says) in [
+        (OK, None),
+        (bomb, Some("bytes of memory and may have 33554432")),
+        (SPIN, Some("it computed for longer than 20ms")),
+    ] {
+        let manifest = limits(|l| l.cpu = Duration::from_millis(20));
+        let plugin = Plugin::load(&engine, &source(manifest, guest::container(body)));
+        let given = call(json!({}));
+        let context = HookContext::new(&plugin.manifest, &given, given.draft.clone());
+        match (one_call::run(&engine, &plugin, context).await, says) {
+            (Ok(_), None) => {}
+            (Err(Failure::Broken(reason)), Some(says)) => {
+                assert!(reason.contains(says), "{reason}");
+            }
+            (Ok(_), Some(says)) => panic!("not stopped: {says}"),
+            (Err(failure), _) => panic!("{failure:?}"),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_calls_at_once_than_the_pool_holds_all_end_well() {
     let good = Arc::new(host(vec![source(

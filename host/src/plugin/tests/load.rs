@@ -208,6 +208,25 @@ async fn a_component_comes_from_a_file_or_says_why_not() {
     );
 }
 
+#[tokio::test]
+async fn two_of_one_id_do_not_serve() {
+    let twin = || {
+        source(
+            manifest("twin"),
+            guest::container(&format!("{SET_ONE}{OK}")),
+        )
+    };
+    let host = host(vec![twin(), twin()]);
+    let configured = host.configure(call(json!({}))).await.unwrap();
+    assert_eq!(configured.chain_digest, "");
+    for status in host.status() {
+        assert_eq!(
+            status.error.as_deref(),
+            Some("another plugin of this node has the id twin")
+        );
+    }
+}
+
 #[test]
 fn too_large_a_component_is_not_even_parsed() {
     let engine = crate::plugin::engine::WasmEngine::shared().unwrap();

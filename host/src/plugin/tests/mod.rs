@@ -6,6 +6,7 @@ mod hostile;
 mod imports;
 mod load;
 mod shipped;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

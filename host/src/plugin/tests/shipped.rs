@@ -106,6 +106,12 @@ fn kind(error: &PluginError) -> &'static str {
     ignore = "this build has no components inside: set SPRINGLINE_COMPONENTS_DIR at build time"
 )]
 async fn its_own_cases_hold_through_the_real_component() {
+    // One host for all: its root is laid anew for every case.
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().join("seccomp");
+    let host = PluginHost::new(PluginHostSettings {
+        seccomp_roots: vec![root.clone()],
+    });
     let mut ran = 0;
     for hook in [Hook::Container, Hook::Sandbox] {
         let handles: BTreeSet<_> = texts(&asked()["handles"][hook.as_str()])
@@ -114,19 +120,17 @@ async fn its_own_cases_hold_through_the_real_component() {
             .collect();
         let cases = plugin_dir().join("cases").join(hook.as_str());
         for case in std::fs::read_dir(cases).unwrap().map(|e| e.unwrap().path()) {
-            let root = tempfile::tempdir().unwrap();
+            let _ = std::fs::remove_dir_all(&root);
+            std::fs::create_dir(&root).unwrap();
             let files = case.join("files/seccomp");
             if files.exists() {
-                copy(&files, root.path());
+                copy(&files, &root);
             }
-            let Some(call) = case_call(hook, &case, root.path()) else {
+            let Some(call) = case_call(hook, &case, &root) else {
                 continue;
             };
-            let host = PluginHost::new(PluginHostSettings {
-                seccomp_roots: vec![root.path().into()],
-            });
             let expected: Value =
-                serde_json::from_str(&text(&case.join("expected.json"), root.path())).unwrap();
+                serde_json::from_str(&text(&case.join("expected.json"), &root)).unwrap();
             let case = case.display();
             match host.configure(call).await {
                 Ok(configured) => {

@@ -89,7 +89,7 @@ pub enum PluginError {
         /// Why it counts as set, and what to do.
         reason: String,
     },
-    /// The plugin calls the request wrong.
+    /// What the node's operator gave the plugin is wrong or missing.
     #[error("plugin {plugin}: {message}")]
     Settings {
         /// Its ID.
@@ -121,7 +121,7 @@ pub enum PluginError {
         /// Its words.
         message: String,
     },
-    /// The plugin gave up.
+    /// The request cannot be done as it stands: a value in it, or something it names, is wrong.
     #[error("plugin {plugin}: {message}")]
     Fatal {
         /// Its ID.
