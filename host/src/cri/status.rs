@@ -105,7 +105,7 @@ mod tests {
                     message: "m".into(),
                 }
                 .into(),
-                Code::InvalidArgument,
+                Code::FailedPrecondition,
             ),
             (
                 PluginError::Unsupported {
@@ -137,7 +137,7 @@ mod tests {
                     message: "m".into(),
                 }
                 .into(),
-                Code::Internal,
+                Code::InvalidArgument,
             ),
             (
                 PluginError::Broken {
