@@ -127,6 +127,14 @@ mod tests {
         assert_eq!(pointer.to_string(), "/HostConfig/Mounts/~1var~1a~0b");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_tokens_round_trip(tokens in proptest::collection::vec("[~/01a ]{0,4}", 1..6)) {
+            let pointer = Pointer::of(tokens);
+            proptest::prop_assert_eq!(pointer.to_string().parse::<Pointer>(), Ok(pointer));
+        }
+    }
+
     #[test]
     fn bad_pointers_say_why() {
         for text in ["", "Env", "/a~2", "/a~"] {

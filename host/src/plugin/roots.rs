@@ -12,7 +12,7 @@ mod walk;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -22,8 +22,16 @@ use tokio::sync::Semaphore;
 pub(super) const MAX_FILE: usize = 1024 * 1024;
 
 /// Reads that may be under way at once.
-static READERS: std::sync::LazyLock<Arc<Semaphore>> =
-    std::sync::LazyLock::new(|| Arc::new(Semaphore::new(16)));
+const MAX_READERS: usize = 16;
+
+static READERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(MAX_READERS)));
+
+/// Leaves no thread to read on, as a disk that hangs does.
+#[cfg(test)]
+pub(super) async fn hold_all_readers() -> tokio::sync::SemaphorePermit<'static> {
+    let all = u32::try_from(MAX_READERS).unwrap();
+    READERS.acquire_many(all).await.unwrap()
+}
 
 /// Why a file was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
