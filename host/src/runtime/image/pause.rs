@@ -153,6 +153,8 @@ impl Tar {
         let mut header = tar::Header::new_ustar();
         header.set_size(content.len() as u64);
         header.set_mode(mode);
+        header.set_uid(0);
+        header.set_gid(0);
         header.set_mtime(0);
         infallible(self.0.append_data(&mut header, path, content));
         self

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::*;
@@ -80,19 +81,32 @@ fn the_program_is_static_and_small() {
     );
 }
 
-/// Starts the program in the place of a shell that left children of its own behind.
-fn pause_after(shell: &str, stdin: impl Into<Stdio>) -> Child {
-    let script = format!("{shell} exec {}", concat!(env!("OUT_DIR"), "/pause"));
-    Command::new("/bin/sh")
-        .args(["-c", &script])
-        .stdin(stdin)
-        .spawn()
-        .unwrap()
+/// The running program, ended with its test.
+struct Program(Child);
+
+impl Program {
+    /// Starts it in the place of a shell that may leave children of its own behind.
+    fn after(shell: &str, stdin: impl Into<Stdio>) -> Self {
+        let script = format!("{shell} exec {}", concat!(env!("OUT_DIR"), "/pause"));
+        let child = Command::new("/bin/sh")
+            .args(["-c", &script])
+            .stdin(stdin)
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, signal).unwrap();
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Looks again and again until `seen`; there is no event for what the kernel shows in /proc.
@@ -104,26 +118,25 @@ fn until(what: &str, mut seen: impl FnMut() -> bool) {
     }
 }
 
-/// Blocked signals show that the program itself runs, no longer the shell.
-fn until_it_listens(child: &Child) {
-    let status = format!("/proc/{}/status", child.id());
+/// The program sleeps nowhere but where it waits for signals; before that, the shell was there or the program ran.
+fn until_it_listens(program: &Program) {
+    let stat = format!("/proc/{}/stat", program.0.id());
     until("the program listens", || {
-        std::fs::read_to_string(&status)
+        std::fs::read_to_string(&stat)
             .unwrap()
-            .contains("SigBlk:\t0000000000014002")
+            .contains("(pause) S ")
     });
 }
 
-fn end(mut child: Child, by: rustix::process::Signal) -> ExitStatus {
-    signal(&child, by);
-    child.wait().unwrap()
+fn end(mut program: Program, by: Signal) -> ExitStatus {
+    program.signal(by);
+    program.0.wait().unwrap()
 }
 
 #[test]
 fn ends_well_on_term_and_int() {
-    use rustix::process::Signal;
     for by in [Signal::TERM, Signal::INT] {
-        let child = pause_after("", Stdio::null());
+        let child = Program::after("", Stdio::null());
         until_it_listens(&child);
         assert_eq!(end(child, by).code(), Some(0), "{by:?}");
     }
@@ -131,12 +144,11 @@ fn ends_well_on_term_and_int() {
 
 #[test]
 fn stays_through_a_stop_and_continue() {
-    use rustix::process::Signal;
-    let mut child = pause_after("", Stdio::null());
+    let mut child = Program::after("", Stdio::null());
     until_it_listens(&child);
-    signal(&child, Signal::STOP);
-    signal(&child, Signal::CONT);
-    assert!(child.try_wait().unwrap().is_none());
+    child.signal(Signal::STOP);
+    child.signal(Signal::CONT);
+    assert!(child.0.try_wait().unwrap().is_none());
     assert_eq!(end(child, Signal::TERM).code(), Some(0));
 }
 
@@ -146,12 +158,12 @@ fn reaps_early_and_late_children() {
     let (gate, opener) = std::io::pipe().unwrap();
     // A shell gives what it runs in the background an empty input unless told otherwise.
     let late = "cat <&3 >/dev/null &";
-    let child = pause_after(&format!("exec 3<&0; true & {late} {late}"), gate);
+    let child = Program::after(&format!("exec 3<&0; true & {late} {late}"), gate);
     until_it_listens(&child);
     drop(opener);
-    let pid = child.id();
+    let pid = child.0.id();
     until("all children reaped", || children_of(pid) == 0);
-    assert_eq!(end(child, rustix::process::Signal::TERM).code(), Some(0));
+    assert_eq!(end(child, Signal::TERM).code(), Some(0));
 }
 
 /// Zombies count: they are children until they are reaped.
