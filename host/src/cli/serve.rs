@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{ConfigFlags, complain, exit, wrong_config};
 use crate::config::Config;
 use crate::plugin::PluginHost;
+use crate::run;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
@@ -63,15 +64,6 @@ async fn live(config: Config) -> u8 {
             exit::FAILED
         }
     }
-}
-
-/// Stands in until the crate's own `run` is wired.
-async fn run(config: Config, shutdown: Shutdown) -> Result<(), crate::cri::listener::ListenError> {
-    let listener = crate::cri::listener::bind(&config.container_runtime_endpoint)?;
-    crate::shutdown::tell_ready();
-    shutdown.requested().await;
-    drop(listener);
-    Ok(())
 }
 
 /// An operator who put manifests there must not believe that they are in force.
