@@ -3,7 +3,7 @@
 //! | who holds the name | what happens |
 //! |---|---|
 //! | one of ours, same config hash, never started | adopted |
-//! | one of ours, dead or never started | removed, then created anew |
+//! | one of ours, dead or never started | removed with all that is kept of it, then created anew |
 //! | one of ours that runs, or somebody else's | left alone; ours gets a suffix, as cri-dockerd does |
 //!
 //! The holder is looked up by name, never read out of the engine's message.
@@ -11,6 +11,7 @@
 use serde_json::Value;
 
 use super::ports::{ContainerFacts, EngineError};
+use super::resolve::gone_is_fine;
 use super::{Runtime, salt};
 use crate::error::Error;
 use crate::model::container::EngineState;
@@ -38,13 +39,11 @@ pub(super) struct Claimed {
     pub(super) id: String,
     /// The create key of an adopted one: another than ours.
     pub(super) create_key: Option<String>,
-    /// Dead holders that were removed for it, with their create keys.
-    pub(super) replaced: Vec<(String, Option<String>)>,
 }
 
 enum Holder {
     Adopt(Claimed),
-    Replace(String, Option<String>),
+    Replace(Box<ContainerFacts>),
     StepAside,
     Gone,
 }
@@ -56,7 +55,6 @@ impl Runtime {
     /// The engine's refusal of the body, or its failure.
     pub(super) async fn claim(&self, claim: Claim<'_>) -> Result<Claimed, Error> {
         let mut name = claim.name.to_owned();
-        let mut replaced = Vec::new();
         let mut last = EngineError::Conflict(format!("the name {name} changes hands too fast"));
         for _ in 0..TRIES {
             match self.engine.create(&name, claim.body).await {
@@ -67,7 +65,6 @@ impl Runtime {
                     return Ok(Claimed {
                         id: created.id,
                         create_key: None,
-                        replaced,
                     });
                 }
                 Err(error @ EngineError::Conflict(_)) => last = error,
@@ -76,20 +73,11 @@ impl Runtime {
             match self.holder(&name, &claim).await? {
                 Holder::Adopt(claimed) => {
                     tracing::info!(container = %claimed.id, name, "adopted what an earlier try of the same request made");
-                    return Ok(Claimed {
-                        replaced,
-                        ..claimed
-                    });
+                    return Ok(claimed);
                 }
-                Holder::Replace(id, create_key) => {
-                    tracing::info!(container = %id, name, "removing a dead holder of the name");
-                    super::resolve::gone_is_fine(self.engine.remove(&id).await).map_err(
-                        Error::engine(format!(
-                            "removing the dead container {id} that holds the name {name}"
-                        )),
-                    )?;
-                    self.forget_failed_start(&id);
-                    replaced.push((id, create_key));
+                Holder::Replace(dead) => {
+                    tracing::info!(container = %dead.id, name, "removing a dead holder of the name");
+                    self.remove_dead(claim.kind, &dead).await?;
                 }
                 Holder::StepAside => {
                     name = name::aside(claim.name, u32::try_from(salt() >> 32).unwrap_or_default());
@@ -105,9 +93,32 @@ impl Runtime {
         Err(Error::engine(format!("creating {}", claim.name))(last))
     }
 
+    /// Removes a dead holder with all that is kept of it. It is done with before anything new is made, so that a failure
+    /// later on leaves nothing of it.
+    async fn remove_dead(&self, kind: &str, dead: &ContainerFacts) -> Result<(), Error> {
+        let is_sandbox = kind == labels::TYPE_SANDBOX;
+        if is_sandbox {
+            self.detach_network(&dead.id, dead.network_mode == "host")
+                .await?;
+        } else {
+            // The engine's log goes with the container.
+            self.logs.forget(&dead.id).await;
+        }
+        gone_is_fine(self.engine.remove(&dead.id).await).map_err(Error::engine(format!(
+            "removing the dead container {} that holds the name {}",
+            dead.id, dead.name
+        )))?;
+        self.forget_failed_start(&dead.id);
+        if is_sandbox {
+            let key = dead.labels.get(labels::CREATE_KEY).map(String::as_str);
+            self.forget_sandbox(&dead.id, key).await?;
+        }
+        Ok(())
+    }
+
     async fn holder(&self, name: &str, claim: &Claim<'_>) -> Result<Holder, Error> {
         match self.engine.inspect(name).await {
-            Ok(facts) => Ok(judge(&facts, claim)),
+            Ok(facts) => Ok(judge(facts, claim)),
             Err(EngineError::NotFound(_)) => Ok(Holder::Gone),
             Err(error) => Err(Error::engine(format!(
                 "inspecting the holder of the name {name}"
@@ -116,25 +127,23 @@ impl Runtime {
     }
 }
 
-fn judge(facts: &ContainerFacts, claim: &Claim<'_>) -> Holder {
+fn judge(facts: ContainerFacts, claim: &Claim<'_>) -> Holder {
     let label = |key: &str| facts.labels.get(key).map(String::as_str);
     if label(labels::TYPE) != Some(claim.kind) {
         return Holder::StepAside;
     }
-    let create_key = label(labels::CREATE_KEY).map(str::to_owned);
     let never_started = facts.life.engine_state == EngineState::Created
         && facts.life.started_at == 0
         && facts.life.error.is_empty();
     if never_started && label(labels::CONFIG_HASH) == Some(claim.config_hash) {
         return Holder::Adopt(Claimed {
-            id: facts.id.clone(),
-            create_key,
-            replaced: Vec::new(),
+            create_key: label(labels::CREATE_KEY).map(str::to_owned),
+            id: facts.id,
         });
     }
     match facts.life.engine_state {
         EngineState::Created | EngineState::Exited | EngineState::Dead | EngineState::Removing => {
-            Holder::Replace(facts.id.clone(), create_key)
+            Holder::Replace(Box::new(facts))
         }
         EngineState::Running
         | EngineState::Paused

@@ -85,9 +85,6 @@ impl Runtime {
                 body: &body,
             })
             .await?;
-        for (id, _) in &claimed.replaced {
-            self.logs.forget(id).await;
-        }
         Ok(ContainerId::new(claimed.id))
     }
 

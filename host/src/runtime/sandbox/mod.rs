@@ -55,7 +55,11 @@ impl Runtime {
     }
 
     /// Takes a sandbox's network down, if it has one of its own. Taking it down twice is fine.
-    async fn detach_network(&self, sandbox_id: &str, host_network: bool) -> Result<(), Error> {
+    pub(super) async fn detach_network(
+        &self,
+        sandbox_id: &str,
+        host_network: bool,
+    ) -> Result<(), Error> {
         if host_network {
             return Ok(());
         }

@@ -176,9 +176,6 @@ impl Run<'_> {
             })
             .await?;
         undo.push(Done::Container(claimed.id.clone()));
-        for (id, key) in &claimed.replaced {
-            self.runtime.forget_sandbox(id, key.as_deref()).await?;
-        }
         if let Some(key) = claimed.create_key {
             self.take_key(key, undo).await?;
         }
