@@ -13,4 +13,6 @@
     reason = "a test fails by panicking and talks on standard output"
 )]
 
+mod containers;
 mod pods;
+mod process;
