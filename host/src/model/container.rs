@@ -238,11 +238,8 @@ pub fn life(facts: &LifeFacts, failed_at: Option<i64>) -> Life {
             } else {
                 REASON_ERROR
             };
-            let finished = if facts.finished_at > 0 {
-                facts.finished_at
-            } else {
-                facts.started_at
-            };
+            // Engines take the end of a very short life a moment before its start.
+            let finished = facts.finished_at.max(facts.started_at);
             ended(reason, facts.exit_code, facts.started_at, finished)
         }
         EngineState::Other => Life {
@@ -367,6 +364,15 @@ mod tests {
                 (Exited, 20, 30, 0, "Completed"),
             ),
             ("error", ran(3, false), None, (Exited, 20, 30, 3, "Error")),
+            (
+                "ended before it began, says the engine",
+                LifeFacts {
+                    finished_at: 19,
+                    ..ran(0, false)
+                },
+                None,
+                (Exited, 20, 20, 0, "Completed"),
+            ),
             (
                 "oom",
                 ran(137, true),
