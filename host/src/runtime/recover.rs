@@ -81,13 +81,20 @@ impl Runtime {
             .iter()
             .map(|sandbox| sandbox.id.as_str())
             .collect();
+        // One that cannot be swept now keeps its record, and no other's.
+        let mut result = Ok(());
         for id in records.iter().filter(|id| !alive.contains(id.as_str())) {
             tracing::info!(
                 sandbox = id,
                 "the engine no longer has this pod sandbox: forgetting it"
             );
-            self.network.detach(id).await?;
-            self.forget_sandbox(id, None).await?;
+            match (self.sweep(id).await, &result) {
+                (Ok(()), _) => {}
+                (Err(error), Ok(())) => result = Err(error),
+                (Err(error), Err(_)) => {
+                    tracing::warn!(sandbox = id, %error, "this one cannot be forgotten yet either");
+                }
+            }
         }
         let used: HashSet<&str> = sandboxes
             .iter()
@@ -97,6 +104,11 @@ impl Runtime {
         for key in file_keys.iter().filter(|key| !used.contains(key.as_str())) {
             self.store.remove_files(key).await?;
         }
-        Ok(())
+        result
+    }
+
+    async fn sweep(&self, id: &str) -> Result<(), Error> {
+        self.network.detach(id).await?;
+        self.forget_sandbox(id, None).await
     }
 }

@@ -33,11 +33,23 @@ impl Runtime {
             Err(error) => {
                 self.note_failed_start(&container.id);
                 self.logs.forget(&container.id).await;
+                let error = clearer(self.not_of_itself(&container.id, error).await);
                 Err(Error::engine(format!(
                     "starting container {}",
                     container.id
-                ))(clearer(error)))
+                ))(error))
             }
+        }
+    }
+
+    /// The engine's 404 at a start can be about what the container needs: its sandbox. The container itself is not missing
+    /// then, and the caller must not take it for gone.
+    async fn not_of_itself(&self, id: &str, error: EngineError) -> EngineError {
+        match error {
+            EngineError::NotFound(text) if self.engine.inspect(id).await.is_ok() => {
+                EngineError::Conflict(text)
+            }
+            error => error,
         }
     }
 }
@@ -71,7 +83,11 @@ pub(in crate::runtime) fn log_source(
 }
 
 /// Words of runtimes below the engine that only their authors understand, and what they mean.
-const MEANINGS: [(&str, &str); 4] = [
+const MEANINGS: [(&str, &str); 5] = [
+    (
+        "No such container",
+        "the pod sandbox does not exist (any more)",
+    ),
     (
         "getting the final child's pid from pipe caused",
         "the container's memory limit is too low to start its process",

@@ -37,10 +37,11 @@ impl Runtime {
             }
         }))
         .await;
+        let chosen = self.chosen_sandbox_image().await;
         Ok(whole
             .into_iter()
             .flatten()
-            .map(|facts| self.image_of(facts))
+            .map(|facts| self.image_of(facts, chosen.as_deref()))
             .collect())
     }
 }

@@ -40,21 +40,18 @@ impl Runtime {
             .clear();
     }
 
-    /// Whether the kubelet must never collect it: it is the image that sandboxes are made from.
-    fn pinned(&self, facts: &ImageFacts) -> bool {
-        let own = pause::reference();
-        let wanted = self.settings.sandbox_image.as_deref();
-        let names = |reference: &str| {
-            facts.id == reference
-                || facts.repo_tags.iter().any(|tag| tag == reference)
-                || facts.repo_digests.iter().any(|digest| digest == reference)
-        };
-        names(&own) || wanted.is_some_and(names)
+    /// ID of the sandbox image that the administrator chose, in whichever form it was named; `None` = our own serves, or it
+    /// is not there (yet).
+    async fn chosen_sandbox_image(&self) -> Option<String> {
+        let wanted = self.settings.sandbox_image.as_deref()?.trim();
+        self.engine.image(wanted).await.ok().map(|image| image.id)
     }
 
-    fn image_of(&self, facts: ImageFacts) -> Image {
+    /// `chosen` is [`Runtime::chosen_sandbox_image`]: the kubelet must never collect what sandboxes are made from.
+    fn image_of(&self, facts: ImageFacts, chosen: Option<&str>) -> Image {
+        let own = pause::reference();
         Image {
-            pinned: self.pinned(&facts),
+            pinned: chosen == Some(&facts.id) || facts.repo_tags.contains(&own),
             id: ImageId::new(facts.id),
             repo_tags: facts.repo_tags,
             repo_digests: facts

@@ -15,8 +15,10 @@ impl Runtime {
             return Err(Error::invalid("image.image", "must not be empty"));
         }
         match self.engine.image(reference).await {
-            Ok(facts) => Ok(Some(self.image_of(facts))),
-            // What is no reference at all names no image either.
+            Ok(facts) => {
+                let chosen = self.chosen_sandbox_image().await;
+                Ok(Some(self.image_of(facts, chosen.as_deref())))
+            }
             Err(EngineError::NotFound(_)) => Ok(None),
             Err(error) => Err(Error::engine(format!("inspecting image {reference}"))(
                 error,
