@@ -33,6 +33,7 @@ pub struct FakeEngine {
     books: Mutex<Books>,
     facts: Mutex<Arc<EngineFacts>>,
     exec: Mutex<Exec>,
+    graces: Mutex<Vec<(String, Duration)>>,
 }
 
 impl FakeEngine {
@@ -43,6 +44,7 @@ impl FakeEngine {
             books: Mutex::default(),
             facts: Mutex::new(Arc::new(facts)),
             exec: Mutex::new(Exec::Answer(ExecOutput::default())),
+            graces: Mutex::default(),
         }
     }
 
@@ -101,6 +103,14 @@ impl FakeEngine {
     pub fn start_it(&self, id: &str) {
         let facts = self.engine_facts();
         self.books().start(id, &facts).expect("started");
+    }
+
+    /// What was asked to stop, and how long it was given.
+    pub fn graces(&self) -> Vec<(String, Duration)> {
+        self.graces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// What commands in containers do from now on.
@@ -192,6 +202,10 @@ impl ContainerEngine for FakeEngine {
     }
 
     async fn stop(&self, id: &str, grace: Duration) -> Result<(), EngineError> {
+        self.graces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((id.to_owned(), grace));
         self.call("engine.stop", id, |books| books.stop(id, grace.is_zero()))
             .await
     }

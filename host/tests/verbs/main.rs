@@ -17,12 +17,22 @@ mod contract;
 #[path = "../fake/mod.rs"]
 mod fake;
 
+mod container_status;
 mod contract_on_the_fake;
 mod create_container;
+mod exec_sync;
+mod images;
+mod list_containers;
+mod pod_sandbox_status;
+mod recover;
+mod remove_container;
 mod remove_pod_sandbox;
 mod run_pod_sandbox;
 mod run_pod_sandbox_again;
+mod start_container;
+mod stop_container;
 mod stop_pod_sandbox;
+mod update_container_resources;
 
 use springline::error::{Error, Kind};
 
