@@ -7,9 +7,9 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::metadata::MetadataMap;
-use tonic::{Response, Status};
+use tonic::{Request, Response, Status};
 use tracing::Instrument as _;
 
 use super::status::from_error;
@@ -22,16 +22,36 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 pub(super) struct Call {
     rpc: &'static str,
     id: u64,
+    /// When it came.
+    since: Instant,
     timeout: Option<Duration>,
 }
 
+/// When a request's header came. The deadline counts from there: the server library has a timer of its own, which begins
+/// right after and answers CANCELLED, and ours must never be the later one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrived(Instant);
+
+impl Arrived {
+    /// Notes it, in the request.
+    pub(super) fn mark<B>(mut request: http::Request<B>) -> http::Request<B> {
+        request.extensions_mut().insert(Self(Instant::now()));
+        request
+    }
+}
+
 impl Call {
-    /// A call of `rpc` with this metadata.
-    pub(super) fn new(rpc: &'static str, metadata: &MetadataMap) -> Self {
+    /// A call of `rpc` with this request.
+    pub(super) fn new<T>(rpc: &'static str, request: &Request<T>) -> Self {
         Self {
             rpc,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
-            timeout: metadata
+            since: request
+                .extensions()
+                .get()
+                .map_or_else(Instant::now, |Arrived(at)| *at),
+            timeout: request
+                .metadata()
                 .get("grpc-timeout")
                 .and_then(|value| timeout(value.to_str().ok()?)),
         }
@@ -61,7 +81,7 @@ impl Call {
     ) -> Result<Response<T>, Status> {
         let joined = match self.timeout {
             None => task.await,
-            Some(timeout) => match tokio::time::timeout(timeout, task).await {
+            Some(timeout) => match tokio::time::timeout_at(self.since + timeout, task).await {
                 Ok(joined) => joined,
                 Err(_) => {
                     return Err(self.refuse(&Error::Deadline(format!(
@@ -143,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_answer() {
-        let call = Call::new("Test", &MetadataMap::new());
+        let call = Call::new("Test", &Request::new(()));
         let status = call
             .look::<()>(async { panic!("a defect") })
             .await
@@ -153,10 +173,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_deadline_ends_the_waiting_but_not_the_change() {
-        let mut metadata = MetadataMap::new();
-        metadata.insert("grpc-timeout", "10m".parse().unwrap());
+        let mut request = Request::new(());
+        request.set_timeout(Duration::from_millis(10));
         let (done, finished) = tokio::sync::oneshot::channel();
-        let status = Call::new("Test", &metadata)
+        let status = Call::new("Test", &request)
             .change(async move {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let _ = done.send(());

@@ -19,7 +19,7 @@ impl ImageService for Images {
         request: Request<cri::ListImagesRequest>,
     ) -> Result<Response<cri::ListImagesResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ListImages", request.metadata());
+        let call = Call::new("ListImages", &request);
         call.look(async move {
             let reference = from_proto::image_filter(request.into_inner().filter);
             let images = runtime.list_images(reference.as_deref()).await?;
@@ -35,7 +35,7 @@ impl ImageService for Images {
         request: Request<cri::ImageStatusRequest>,
     ) -> Result<Response<cri::ImageStatusResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ImageStatus", request.metadata());
+        let call = Call::new("ImageStatus", &request);
         call.look(async move {
             let cri::ImageStatusRequest { image, verbose } = request.into_inner();
             let (reference, _) = from_proto::image_reference(image, "image")?;
@@ -56,7 +56,7 @@ impl ImageService for Images {
         request: Request<cri::PullImageRequest>,
     ) -> Result<Response<cri::PullImageResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("PullImage", request.metadata());
+        let call = Call::new("PullImage", &request);
         call.look(async move {
             let cri::PullImageRequest {
                 image,
@@ -80,7 +80,7 @@ impl ImageService for Images {
         request: Request<cri::RemoveImageRequest>,
     ) -> Result<Response<cri::RemoveImageResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("RemoveImage", request.metadata());
+        let call = Call::new("RemoveImage", &request);
         call.change(async move {
             let (reference, _) = from_proto::image_reference(request.into_inner().image, "image")?;
             runtime.remove_image(reference.as_str()).await?;
@@ -94,7 +94,7 @@ impl ImageService for Images {
         request: Request<cri::ImageFsInfoRequest>,
     ) -> Result<Response<cri::ImageFsInfoResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ImageFsInfo", request.metadata());
+        let call = Call::new("ImageFsInfo", &request);
         call.look(async move {
             let usage = runtime.image_fs_info().await?;
             Ok(cri::ImageFsInfoResponse {

@@ -28,7 +28,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::VersionRequest>,
     ) -> Result<Response<cri::VersionResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("Version", request.metadata());
+        let call = Call::new("Version", &request);
         call.look(async move {
             let facts = runtime.engine_facts().await?;
             Ok(cri::VersionResponse {
@@ -47,7 +47,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::StatusRequest>,
     ) -> Result<Response<cri::StatusResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("Status", request.metadata());
+        let call = Call::new("Status", &request);
         let verbose = request.into_inner().verbose;
         call.look(async move { Ok(to_proto::status(&runtime.status().await, verbose)) })
             .await
@@ -58,7 +58,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::RuntimeConfigRequest>,
     ) -> Result<Response<cri::RuntimeConfigResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("RuntimeConfig", request.metadata());
+        let call = Call::new("RuntimeConfig", &request);
         call.look(async move {
             let facts = runtime.engine_facts().await?;
             Ok(cri::RuntimeConfigResponse {
@@ -75,7 +75,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::UpdateRuntimeConfigRequest>,
     ) -> Result<Response<cri::UpdateRuntimeConfigResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("UpdateRuntimeConfig", request.metadata());
+        let call = Call::new("UpdateRuntimeConfig", &request);
         call.change(async move {
             let config =
                 from_proto::required(request.into_inner().runtime_config, "runtime_config")?;
@@ -92,7 +92,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::RunPodSandboxRequest>,
     ) -> Result<Response<cri::RunPodSandboxResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("RunPodSandbox", request.metadata());
+        let call = Call::new("RunPodSandbox", &request);
         call.change(async move {
             let request = request.into_inner();
             let document = Arc::new(document("RunPodSandboxRequest", &request)?);
@@ -113,7 +113,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::StopPodSandboxRequest>,
     ) -> Result<Response<cri::StopPodSandboxResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("StopPodSandbox", request.metadata());
+        let call = Call::new("StopPodSandbox", &request);
         call.change(async move {
             runtime
                 .stop_pod_sandbox(&request.into_inner().pod_sandbox_id)
@@ -128,7 +128,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::RemovePodSandboxRequest>,
     ) -> Result<Response<cri::RemovePodSandboxResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("RemovePodSandbox", request.metadata());
+        let call = Call::new("RemovePodSandbox", &request);
         call.change(async move {
             runtime
                 .remove_pod_sandbox(&request.into_inner().pod_sandbox_id)
@@ -143,7 +143,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::PodSandboxStatusRequest>,
     ) -> Result<Response<cri::PodSandboxStatusResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("PodSandboxStatus", request.metadata());
+        let call = Call::new("PodSandboxStatus", &request);
         call.look(async move {
             let cri::PodSandboxStatusRequest {
                 pod_sandbox_id,
@@ -170,7 +170,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::ListPodSandboxRequest>,
     ) -> Result<Response<cri::ListPodSandboxResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ListPodSandbox", request.metadata());
+        let call = Call::new("ListPodSandbox", &request);
         call.look(async move {
             let filter = from_proto::sandbox_filter(request.into_inner().filter)?;
             let found = runtime.list_pod_sandbox(&filter).await?;
@@ -186,7 +186,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::CreateContainerRequest>,
     ) -> Result<Response<cri::CreateContainerResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("CreateContainer", request.metadata());
+        let call = Call::new("CreateContainer", &request);
         call.change(async move {
             let request = request.into_inner();
             let document = document("CreateContainerRequest", &request)?;
@@ -216,7 +216,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::StartContainerRequest>,
     ) -> Result<Response<cri::StartContainerResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("StartContainer", request.metadata());
+        let call = Call::new("StartContainer", &request);
         call.change(async move {
             runtime
                 .start_container(&request.into_inner().container_id)
@@ -231,7 +231,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::StopContainerRequest>,
     ) -> Result<Response<cri::StopContainerResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("StopContainer", request.metadata());
+        let call = Call::new("StopContainer", &request);
         call.change(async move {
             let cri::StopContainerRequest {
                 container_id,
@@ -249,7 +249,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::RemoveContainerRequest>,
     ) -> Result<Response<cri::RemoveContainerResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("RemoveContainer", request.metadata());
+        let call = Call::new("RemoveContainer", &request);
         call.change(async move {
             runtime
                 .remove_container(&request.into_inner().container_id)
@@ -264,7 +264,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::ListContainersRequest>,
     ) -> Result<Response<cri::ListContainersResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ListContainers", request.metadata());
+        let call = Call::new("ListContainers", &request);
         call.look(async move {
             let filter = from_proto::container_filter(request.into_inner().filter)?;
             let found = runtime.list_containers(&filter).await?;
@@ -280,7 +280,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::ContainerStatusRequest>,
     ) -> Result<Response<cri::ContainerStatusResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ContainerStatus", request.metadata());
+        let call = Call::new("ContainerStatus", &request);
         call.look(async move {
             let cri::ContainerStatusRequest {
                 container_id,
@@ -304,7 +304,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::UpdateContainerResourcesRequest>,
     ) -> Result<Response<cri::UpdateContainerResourcesResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("UpdateContainerResources", request.metadata());
+        let call = Call::new("UpdateContainerResources", &request);
         call.change(async move {
             let cri::UpdateContainerResourcesRequest {
                 container_id,
@@ -339,7 +339,7 @@ impl RuntimeService for Runtimes {
         request: Request<cri::ExecSyncRequest>,
     ) -> Result<Response<cri::ExecSyncResponse>, Status> {
         let runtime = Arc::clone(&self.0);
-        let call = Call::new("ExecSync", request.metadata());
+        let call = Call::new("ExecSync", &request);
         call.look(async move {
             let cri::ExecSyncRequest {
                 container_id,

@@ -8,7 +8,9 @@ use cri_api::runtime::v1::runtime_service_server::RuntimeServiceServer;
 use tokio::net::UnixStream;
 use tokio_stream::Stream;
 use tonic::transport::Server;
+use tower::util::MapRequestLayer;
 
+use super::call::Arrived;
 use super::image_service::Images;
 use super::runtime_service::Runtimes;
 use crate::runtime::Runtime;
@@ -43,6 +45,7 @@ where
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .build_v1()?;
     Server::builder()
+        .layer(MapRequestLayer::new(Arrived::mark))
         .add_service(health_service)
         .add_service(reflection)
         .add_service(runtimes)

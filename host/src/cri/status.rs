@@ -4,9 +4,18 @@ use tonic::{Code, Status};
 
 use crate::error::{Error, Kind};
 
-/// An error as the caller gets it: the code by its kind, the message as it is.
+/// Longest message that goes out, in bytes. It travels in a header, percent-encoded, and clients take headers of 8 KiB; an
+/// error may repeat what the caller sent, which can be 16 MiB.
+const LONGEST: usize = 2048;
+
+/// An error as the caller gets it: the code by its kind, the message as it is, cut when no header could hold it.
 pub(super) fn from_error(error: &Error) -> Status {
-    Status::new(code(error.kind()), error.to_string())
+    let mut message = error.to_string();
+    if message.len() > LONGEST {
+        message.truncate(message.floor_char_boundary(LONGEST));
+        message.push('…');
+    }
+    Status::new(code(error.kind()), message)
 }
 
 /// Without a wildcard, so that a new kind cannot forget its code.
