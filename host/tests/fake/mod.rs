@@ -17,6 +17,7 @@
 mod books;
 mod describe;
 mod engine;
+mod front;
 mod image_store;
 mod logs;
 mod network;
@@ -27,6 +28,7 @@ mod store;
 mod world;
 
 pub use engine::{Exec, FakeEngine};
+pub use front::{Front, descriptors, message, method};
 pub use image_store::{RegistryImage, StoredImage};
 pub use logs::FakeLogs;
 pub use network::FakeNetwork;

@@ -48,7 +48,7 @@ impl Default for WorldBuilder {
 
 impl WorldBuilder {
     pub fn build(self) -> World {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let script = Script::default();
         let engine = Arc::new(FakeEngine::new(script.clone(), self.facts));
         engine.add_image(APP_IMAGE, &["/bin/sleep", "/bin/sh", "/bin/true"]);
@@ -75,6 +75,11 @@ impl WorldBuilder {
             folder,
         }
     }
+}
+
+/// In memory where the machine has such a place: the store waits for the disk with every write.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
 fn open_store(script: &Script, folder: &Path) -> Arc<ScriptedStore> {
