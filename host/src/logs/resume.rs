@@ -1,17 +1,17 @@
 //! Where to go on after a restart of ours: the place in the engine's log right after what our own file holds already.
 //!
-//! One entry of the engine's gives one line of ours, so the end of our file is looked for in the engine's log: the last line, as
-//! often as it stands there, after the line before it. Times alone would not do: pieces of a long line carry the time of its
-//! first, however late they come. Reads the end of our file and those of the engine's files that can hold the last line.
+//! One entry of the engine's gives one line of ours, so the last whole line of our file is looked for in the engine's log and the
+//! pieces after it are counted on from there. Times alone would not do: pieces of a long line carry the time of its first,
+//! however late they come. Reads the end of our file and those of the engine's files that can hold the line.
 //!
-//! If the engine has rotated the last line away, all that is left of its log is newer; should our last line be none of the
-//! engine's, what is not later is left out.
+//! If the engine has rotated that line away, all that is left of its log is newer; should our last line be none of the
+//! engine's, what is not later than all of ours is left out.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use super::entry::{Entry, Line, Tag};
+use super::entry::{Entry, Line};
 use super::sink::{End, Tail};
 use super::source::{EngineLog, open_all};
 
@@ -32,10 +32,6 @@ pub(super) fn resume(engine_log: &Path, tail: Option<&Tail>) -> io::Result<Resum
     let Some(tail) = tail else {
         return Ok(from_start(None));
     };
-    let Some(newest) = tail.ends.first().and_then(|end| Line::parse(&end.last)) else {
-        // Nothing of ours; what was written before us is not the engine's either.
-        return Ok(from_start(None));
-    };
     let files = open_all(engine_log)?;
     for end in &tail.ends {
         if let Some((file, offset)) = find(&files, end)? {
@@ -46,55 +42,53 @@ pub(super) fn resume(engine_log: &Path, tail: Option<&Tail>) -> io::Result<Resum
     if !files.is_empty() {
         tracing::warn!(path = %engine_log.display(), "the engine's log no longer holds what was written last: lines may be missing");
     }
-    Ok(from_start(Some(newest.time.to_owned())))
+    Ok(from_start(tail.latest.clone()))
 }
 
 /// The place right after the end: file and offset.
 fn find<'f>(files: &'f [File], end: &End) -> io::Result<Option<(&'f File, u64)>> {
-    let Some(last) = Wanted::new(&end.last) else {
-        return Ok(None);
+    let anchor = end.anchor.as_deref().and_then(Wanted::new);
+    let first = match &anchor {
+        Some(anchor) => first_with(files, anchor)?,
+        // Pieces only, from the beginning of the output on.
+        None if end.anchor.is_none() => 0,
+        None => return Ok(None),
     };
-    // A piece can be equal to others in any file.
-    let mut start = (!last.is_whole).then_some(0);
-    // A whole line is there once. The line before it is in the same file or at the end of the one before.
-    for (at, file) in files.iter().enumerate().rev().take_while(|_| last.is_whole) {
-        match last.look(file)? {
-            Look::Absent if start.is_none() => continue,
-            Look::Absent | Look::Inside => start = Some(at),
-            Look::AtStart => {
-                start = Some(at);
-                continue;
-            }
-        }
-        break;
-    }
     let mut search = Search {
         end,
-        last,
-        previous: Vec::new(),
-        count: 0,
-        anchored: false,
+        anchor,
+        copies: 0,
+        pieces: 0,
     };
-    let mut unanchored = None;
-    for file in start.map_or(&[][..], |start| files.get(start..).unwrap_or_default()) {
-        let mut found = None;
+    for file in files.get(first..).unwrap_or_default() {
         let mut offset = 0;
-        for_each_line(file, |line| {
-            offset += line.len() as u64;
-            if search.ends_with(line) {
-                if search.anchored {
-                    found = Some(offset);
-                    return false;
-                }
-                unanchored.get_or_insert((file, offset));
-            }
-            true
+        let mut step = Step::On;
+        for_each_line(file, |entry| {
+            offset += entry.len() as u64;
+            step = search.step(entry);
+            step == Step::On
         })?;
-        if let Some(offset) = found {
-            return Ok(Some((file, offset)));
+        match step {
+            Step::On => {}
+            Step::Found => return Ok(Some((file, offset))),
+            Step::Astray => break,
         }
     }
-    Ok(unanchored)
+    Ok(None)
+}
+
+/// The file to begin in: the newest that holds the anchor, or an older one if copies of it go back to there.
+fn first_with(files: &[File], anchor: &Wanted<'_>) -> io::Result<usize> {
+    let mut first = files.len();
+    for (at, file) in files.iter().enumerate().rev() {
+        match anchor.look(file)? {
+            Look::Absent if first == files.len() => {}
+            Look::Absent => break,
+            Look::AtStart => first = at,
+            Look::Inside => return Ok(at),
+        }
+    }
+    Ok(first)
 }
 
 /// Where in a file the wanted line stands.
@@ -107,17 +101,16 @@ enum Look {
 /// A line of ours to be recognised among the engine's entries.
 struct Wanted<'a> {
     line: &'a [u8],
-    is_whole: bool,
     /// Cheap to look for, and nearly always enough to tell that it is not the one.
     time: memchr::memmem::Finder<'a>,
 }
 
 impl<'a> Wanted<'a> {
+    /// `None` if it is no line of ours.
     fn new(line: &'a [u8]) -> Option<Self> {
-        let Line { time, tag, .. } = Line::parse(line)?;
+        let time = Line::parse(line)?.time;
         Some(Self {
             line,
-            is_whole: tag == Tag::Full,
             time: memchr::memmem::Finder::new(time),
         })
     }
@@ -148,29 +141,38 @@ impl<'a> Wanted<'a> {
 /// The search for the end among consecutive entries.
 struct Search<'a> {
     end: &'a End,
-    last: Wanted<'a>,
-    previous: Vec<u8>,
-    /// How many of the last entries are the wanted one.
-    count: usize,
-    /// The entry before those is the right one too.
-    anchored: bool,
+    anchor: Option<Wanted<'a>>,
+    /// Copies of the anchor met so far.
+    copies: usize,
+    /// Entries met after those.
+    pieces: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    On,
+    Found,
+    /// The engine's log does not go on as our file does.
+    Astray,
 }
 
 impl Search<'_> {
-    /// Takes the next entry; whether the end is complete with it.
-    fn ends_with(&mut self, entry: &[u8]) -> bool {
-        if self.last.is(entry) {
-            if self.count == 0 {
-                let before = self.end.before.as_deref();
-                self.anchored = before.is_none_or(|before| renders_to(&self.previous, before));
+    /// Takes the next entry.
+    fn step(&mut self, entry: &[u8]) -> Step {
+        if self.copies < self.end.copies {
+            if self.anchor.as_ref().is_some_and(|anchor| anchor.is(entry)) {
+                self.copies += 1;
             }
-            self.count += 1;
-            return self.count == self.end.run;
+        } else if Entry::parse(entry).is_some() {
+            self.pieces += 1;
         }
-        self.count = 0;
-        self.previous.clear();
-        self.previous.extend_from_slice(entry);
-        false
+        if self.copies < self.end.copies || self.pieces < self.end.pieces {
+            Step::On
+        } else if renders_to(entry, &self.end.last) {
+            Step::Found
+        } else {
+            Step::Astray
+        }
     }
 }
 

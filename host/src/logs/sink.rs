@@ -11,12 +11,14 @@ use std::path::{Component, Path};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::entry::{Line, Stream, Tag};
+use super::entry::{Line, Stream, Tag, is_later};
 use crate::runtime::ports::LogError;
 
 /// Read at first from the end of the file; grows while it does not tell enough.
 const WINDOW: u64 = 64 * 1024;
-/// Where it stops growing: a container that writes so much that is all the same can have some of it twice.
+/// Where it stops growing for want of a line of each stream: a container that writes to one only is the rule.
+const SILENT_WINDOW: u64 = 1024 * 1024;
+/// Where it stops growing in any case: a line of the container's that is longer than this is not taken up in its middle.
 const LARGEST_WINDOW: u64 = 16 * 1024 * 1024;
 
 /// The log file of a container.
@@ -35,21 +37,27 @@ pub(super) struct OpenLines {
 /// How a log file ends; that tells up to where the engine's log was written into it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// The last lines, and after them what they are without the marks that we may have put there.
+    /// The end as it is, and then without the empty lines there: they may be ours, which end the container's open lines.
     pub(super) ends: Vec<End>,
     /// Output lines that are not complete.
     pub(super) open: OpenLines,
+    /// The latest time that was met.
+    pub(super) latest: Option<String>,
+    /// A line of each stream was met, so that `open` is certain.
+    both_streams: bool,
 }
 
-/// Lines at an end.
+/// The end of a file, told by its last whole line: times make those unique, while pieces of one long line can be equal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct End {
-    /// The last line.
+    /// The last line that is whole; `None` if there is none in all the file.
+    pub(super) anchor: Option<Vec<u8>>,
+    /// How often that line stands there, one after the other; a coarse clock can make equal ones.
+    pub(super) copies: usize,
+    /// How many pieces follow it.
+    pub(super) pieces: usize,
+    /// The last line of all.
     pub(super) last: Vec<u8>,
-    /// How many lines at the end are equal to it: pieces of one long line can be.
-    pub(super) run: usize,
-    /// The line before those.
-    pub(super) before: Option<Vec<u8>>,
 }
 
 impl CriLog {
@@ -112,7 +120,8 @@ impl CriLog {
                 content.truncate(whole);
             }
             let tail = Tail::of(&content, start == 0);
-            if start == 0 || window >= LARGEST_WINDOW || tail.as_ref().is_some_and(Tail::tells) {
+            let tells = |tail: &Tail| tail.tells(window >= SILENT_WINDOW);
+            if start == 0 || window >= LARGEST_WINDOW || tail.as_ref().is_some_and(tells) {
                 return Ok(tail);
             }
             window *= 4;
@@ -146,42 +155,61 @@ impl Tail {
         let lines = content.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
         let lines: Vec<&[u8]> = lines.skip(usize::from(!whole)).collect();
         let mut open = OpenLines::default();
-        // For how many lines at the end it holds that each can be a mark of ours: the empty end of an open line.
-        let mut marks = 0;
-        for line in &lines {
-            let Some(line) = Line::parse(line) else {
-                marks = 0;
-                continue;
-            };
-            let is_end_of_open = open.of(line.stream).as_deref() == Some(line.time);
-            let is_mark = is_end_of_open && line.tag == Tag::Full && line.text.is_empty();
-            marks = if is_mark { marks + 1 } else { 0 };
+        let mut streams = Vec::new();
+        let mut latest = None;
+        for line in lines.iter().filter_map(|line| Line::parse(line)) {
             open.note(line.time, line.stream, line.tag);
+            if !streams.contains(&line.stream) {
+                streams.push(line.stream);
+            }
+            if latest.is_none_or(|latest| is_later(line.time, latest)) {
+                latest = Some(line.time);
+            }
         }
-        let ends: Vec<End> = (0..=marks)
-            .filter_map(|marks| End::of(lines.get(..lines.len() - marks)?))
+        let is_mark = |line: &&&[u8]| {
+            Line::parse(line).is_some_and(|line| line.tag == Tag::Full && line.text.is_empty())
+        };
+        let marks = lines.iter().rev().take(Stream::ALL.len());
+        let marks = marks.take_while(is_mark).count();
+        let ends: Option<Vec<End>> = (0..=marks)
+            .filter(|marks| *marks < lines.len())
+            .map(|marks| End::of(lines.get(..lines.len() - marks)?, whole))
             .collect();
-        (!ends.is_empty()).then_some(Self { ends, open })
+        Some(Self {
+            ends: ends.filter(|ends| !ends.is_empty())?,
+            open,
+            latest: latest.map(str::to_owned),
+            both_streams: streams.len() == Stream::ALL.len(),
+        })
     }
 
-    /// Whether every end is told from what came before.
-    fn tells(&self) -> bool {
-        self.ends.iter().all(|end| end.before.is_some())
+    /// Whether the open lines are known, unless a stream may be `silent`.
+    fn tells(&self, silent: bool) -> bool {
+        silent || self.both_streams
     }
 }
 
 impl End {
-    fn of(lines: &[&[u8]]) -> Option<Self> {
-        let last = lines.last()?;
-        let run = lines.iter().rev().take_while(|line| *line == last).count();
-        let before = lines
-            .len()
-            .checked_sub(run + 1)
-            .and_then(|at| lines.get(at));
+    /// The end of these lines; `None` if they are pieces only, unless that is the `whole` file.
+    fn of(lines: &[&[u8]], whole: bool) -> Option<Self> {
+        let last = lines.last()?.to_vec();
+        let is_piece =
+            |line: &&[u8]| Line::parse(line).is_some_and(|line| line.tag == Tag::Partial);
+        let pieces = lines.iter().rev().take_while(|line| is_piece(line)).count();
+        let Some((anchor, before)) = lines.get(..lines.len() - pieces)?.split_last() else {
+            return whole.then_some(Self {
+                anchor: None,
+                copies: 0,
+                pieces,
+                last,
+            });
+        };
+        let equal = before.iter().rev().take_while(|line| *line == anchor);
         Some(Self {
-            last: last.to_vec(),
-            run,
-            before: before.map(|line| line.to_vec()),
+            anchor: Some(anchor.to_vec()),
+            copies: equal.count() + 1,
+            pieces,
+            last,
         })
     }
 }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Read at once; many lines, and a page-cache friendly size.
 const WINDOW: usize = 128 * 1024;
+/// Memory that a longer line took is given back down to this.
+const KEPT: usize = 1024 * 1024;
 /// No entry of the engine's is longer (16 KiB of output, at worst six bytes each, and labels): past it, it is garbage.
 const LONGEST: usize = 4 * 1024 * 1024;
 /// So many bytes before the place are compared at each read: they hold a time, so they tell a file that was emptied and
@@ -190,6 +192,7 @@ impl Place {
         let back = self.seen.len();
         let start = self.offset - back as u64;
         buffer.resize(WINDOW, 0);
+        buffer.shrink_to(KEPT);
         loop {
             let length = read_at_most(&self.file, buffer, start)?;
             let read = buffer.get(..length).unwrap_or_default();

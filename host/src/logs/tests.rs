@@ -1,3 +1,5 @@
+//! The log writer with its threads, on real files.
+
 use std::fs;
 use std::os::fd::AsFd;
 

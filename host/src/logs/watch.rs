@@ -90,20 +90,24 @@ impl Watcher {
     /// Reads events until [stopped](Self::stop); `tell` is called for each follower that one concerns.
     pub(super) fn run(&self, mut inotify: Inotify, tell: impl Fn(&Arc<Follower>, Happened)) {
         let mut buffer = vec![0; 64 * 1024];
-        while let Ok(true) = self.wait(&inotify) {
-            let events = match inotify.read_events(&mut buffer) {
-                Ok(events) => events,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    tracing::error!(%error, "container logs are no longer watched; restart the daemon");
-                    return;
-                }
-            };
-            for event in events {
-                self.dispatch(&event, &tell);
+        let failed = loop {
+            match self.wait(&inotify) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => break error,
             }
-        }
+            match inotify.read_events(&mut buffer) {
+                Ok(events) => {
+                    for event in events {
+                        self.dispatch(&event, &tell);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break error,
+            }
+        };
+        tracing::error!(error = %failed, "container logs are no longer watched: lines come only when a container ends; restart the daemon");
     }
 
     /// Ends the thread.

@@ -1,3 +1,5 @@
+//! The store on real files: restarts, damage, refused names, concurrent and dropped callers.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,3 +1,5 @@
+//! Restarts of ours: any cut of our file goes on to the whole of it.
+
 use std::fs;
 
 use proptest::prelude::*;
@@ -69,6 +71,7 @@ fn hard(rotate_every: usize) -> (tempfile::TempDir, Engine, Vec<Written>) {
             engine.rotate();
         }
         engine.write(std::slice::from_ref(written));
+        engine.raw(b"damaged\n");
     }
     (dir, engine, all)
 }
@@ -103,6 +106,40 @@ fn resumes_at_any_entry_with_more_to_come() {
             &whole,
             &format!("after {known} entries"),
         );
+    }
+}
+
+/// The end that we gave an open line stands far from its pieces.
+#[test]
+fn an_end_of_ours_is_known_after_much_of_the_other_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut engine = Engine::new(dir.path(), "0a", 2);
+    let mut all = vec![out(&"x".repeat(PIECE), 1)];
+    all.extend((2..102).map(|n| err(&format!("{}\n", "z".repeat(1000)), n)));
+    engine.write(&all);
+    let whole = expected(&all, true);
+    for ended in [false, true] {
+        let got = cut_and_resume(&engine, &whole, whole.len(), ended);
+        assert_same(&got, &whole, &format!("ended {ended}"));
+    }
+}
+
+#[test]
+fn equal_lines_of_one_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut engine = Engine::new(dir.path(), "0a", 100);
+    let mut all = vec![out("a\n", 1)];
+    all.extend(std::iter::repeat_n(out("same\n", 2), 6));
+    for (at, written) in all.iter().enumerate() {
+        if at % 3 == 2 {
+            engine.rotate();
+        }
+        engine.write(std::slice::from_ref(written));
+    }
+    let whole = expected(&all, false);
+    for (newline, _) in whole.match_indices('\n') {
+        let got = cut_and_resume(&engine, &whole, newline + 1, false);
+        assert_same(&got, &whole, &format!("cut at {newline}"));
     }
 }
 

@@ -1,3 +1,5 @@
+//! Our log file: how it is opened, what its end tells.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -101,69 +103,77 @@ fn ends_of_files() {
         stderr: stderr.map(str::to_owned),
     };
     let none = open(None, None);
-    for (name, lines, last, run, before, still_open) in [
-        ("one line", vec![&a], &a, 1, None, none.clone()),
-        ("two lines", vec![&a, &b], &b, 1, Some(&a), none.clone()),
+    for (name, lines, anchor, copies, pieces, still_open) in [
+        ("one line", vec![&a], Some(&a), 1, 0, none.clone()),
+        ("two lines", vec![&a, &b], Some(&b), 1, 0, none.clone()),
+        (
+            "equal lines",
+            vec![&b, &a, &a],
+            Some(&a),
+            2,
+            0,
+            none.clone(),
+        ),
         (
             "equal pieces",
             vec![&a, &p, &p, &p],
-            &p,
-            3,
             Some(&a),
+            1,
+            3,
             open(Some(&p.time), None),
         ),
         (
-            "nothing but equal pieces, more than is looked at first",
+            "nothing but pieces, more than is looked at first",
             vec![&p; 9],
-            &p,
-            9,
             None,
+            0,
+            9,
             open(Some(&p.time), None),
         ),
         (
             "both streams open",
-            vec![&p, &q],
-            &q,
+            vec![&b, &p, &q],
+            Some(&b),
             1,
-            Some(&p),
+            2,
             open(Some(&p.time), Some(&q.time)),
         ),
         (
             "one ended",
             vec![&p, &q, &a],
-            &a,
+            Some(&a),
             1,
-            Some(&q),
+            0,
             open(None, Some(&q.time)),
         ),
     ] {
         let lines: Vec<_> = lines.into_iter().cloned().collect();
         let content = text(&lines);
         let end = End {
-            last: line(last),
-            run,
-            before: before.map(line),
+            anchor: anchor.map(line),
+            copies,
+            pieces,
+            last: line(lines.last().unwrap()),
         };
-        let want = Tail {
-            ends: vec![end],
-            open: still_open,
-        };
+        let want = Some((vec![end], still_open));
         for rest in ["", "2026-11-30T18:00:09Z stdo", &piece] {
             let (tail, left) = tail_of(&format!("{content}{rest}"));
-            assert!(tail.as_ref() == Some(&want), "{name}");
+            assert!(tail.map(|tail| (tail.ends, tail.open)) == want, "{name}");
             assert!(left == content, "{name}: what is no whole line is cut off");
         }
     }
+    let begun = p.clone();
     let (tail, _) = tail_of(&expected(&[a, p.clone(), q, p], true));
     let tail = tail.unwrap();
     assert_eq!(tail.open, none, "both were ended by us");
-    let runs: Vec<_> = tail
-        .ends
-        .iter()
-        .map(|end| (end.run, end.last.len()))
+    let ends = tail.ends.iter().map(|end| (end.copies, end.pieces));
+    assert_eq!(ends.collect::<Vec<_>>(), [(1, 0), (1, 0), (1, 3)]);
+    // A line that is open on one stream while the other writes on and on.
+    let much: Vec<_> = (20..500)
+        .map(|n| err(&format!("{}\n", "z".repeat(1000)), n))
         .collect();
-    let marked = "2026-11-30T18:00:00.3Z stdout F ".len();
-    assert_eq!(runs, [(1, marked), (1, marked), (1, marked + piece.len())]);
+    let (tail, _) = tail_of(&text(&[&[begun.clone()], much.as_slice()].concat()));
+    assert_eq!(tail.unwrap().open, open(Some(&begun.time), None));
     let long = piece.repeat(40);
     for (name, content) in [("empty", ""), ("one line, unfinished", &long)] {
         let (tail, left) = tail_of(content);

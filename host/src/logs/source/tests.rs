@@ -1,3 +1,5 @@
+//! The engine's log: rotations, emptied files, unfinished lines.
+
 use super::*;
 use crate::logs::testing::{Engine, out};
 
@@ -84,6 +86,21 @@ fn rotations_are_read_through_in_order() {
         }
         assert_eq!(read_all(&mut log), want);
     }
+}
+
+#[test]
+fn what_comes_between_the_end_and_the_renaming_is_not_lost() {
+    let (_dir, mut engine) = engine(10);
+    let mut log = EngineLog::from_start(&engine.log);
+    engine.raw(b"early\n");
+    assert_eq!(read_all(&mut log), "early\n");
+    let place = log.place.as_ref().unwrap();
+    assert!(matches!(place.read(&mut Vec::new()).unwrap(), Read::End));
+    engine.raw(b"late\n");
+    engine.rotate();
+    engine.raw(b"next\n");
+    assert!(log.go_on().unwrap());
+    assert_eq!(read_all(&mut log), "late\nnext\n");
 }
 
 #[test]

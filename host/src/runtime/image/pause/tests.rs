@@ -1,3 +1,5 @@
+//! The pause program run for real, the archive, and who fetches which image.
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
