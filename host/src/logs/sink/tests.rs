@@ -172,7 +172,9 @@ fn ends_of_files() {
     let much: Vec<_> = (20..500)
         .map(|n| err(&format!("{}\n", "z".repeat(1000)), n))
         .collect();
-    let (tail, _) = tail_of(&text(&[&[begun.clone()], much.as_slice()].concat()));
+    let (tail, _) = tail_of(&text(
+        &[std::slice::from_ref(&begun), much.as_slice()].concat(),
+    ));
     assert_eq!(tail.unwrap().open, open(Some(&begun.time), None));
     let long = piece.repeat(40);
     for (name, content) in [("empty", ""), ("one line, unfinished", &long)] {
