@@ -16,12 +16,14 @@ impl Runtime {
         let Some(container) = self.resolve_if_there(id, Wanted::Container).await? else {
             return Ok(());
         };
-        // Also one that has ended: the engine answers at once, and a container between two states is caught.
-        if container.life.engine_state != EngineState::Created {
-            gone_is_fine(self.engine.stop(&container.id, grace).await).map_err(Error::engine(
-                format!("stopping container {}", container.id),
-            ))?;
+        // Never started: nothing to stop, and no log to end.
+        if container.life.engine_state == EngineState::Created {
+            return Ok(());
         }
+        // Also one that has ended: the engine answers at once, and a container between two states is caught.
+        gone_is_fine(self.engine.stop(&container.id, grace).await).map_err(Error::engine(
+            format!("stopping container {}", container.id),
+        ))?;
         self.logs.complete(&container.id).await;
         Ok(())
     }

@@ -39,10 +39,10 @@ impl Runtime {
         let containers = self.containers_of(sandbox_id).await?;
         let stops = containers.iter().map(|container| async move {
             let result = match container.state {
-                EngineState::Created
-                | EngineState::Exited
-                | EngineState::Dead
-                | EngineState::Removing => Ok(()),
+                // Never started, so there is nothing to stop and no log to end; one that is being started right now
+                // keeps its follower.
+                EngineState::Created => return (stopping(container), Ok(())),
+                EngineState::Exited | EngineState::Dead | EngineState::Removing => Ok(()),
                 _ => gone_is_fine(self.engine.stop(&container.id, Duration::ZERO).await),
             };
             if result.is_ok() {
