@@ -118,12 +118,19 @@ fn put_devices(
     cdi_devices: &[String],
     facts: &EngineFacts,
 ) -> Result<(), Error> {
-    for device in devices {
+    for (index, device) in devices.iter().enumerate() {
         let Device {
             container_path,
             host_path,
             permissions,
         } = device;
+        let mut before = devices.iter().take(index);
+        if before.any(|other| other.container_path == *container_path && other != device) {
+            return Err(Error::invalid(
+                format!("config.devices[{index}].container_path"),
+                format!("two different devices are asked for at {container_path}"),
+            ));
+        }
         body.host_entry(
             "Devices",
             container_path,
