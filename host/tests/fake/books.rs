@@ -121,7 +121,9 @@ impl Books {
         let id = hex(format!("container {}", self.made).as_bytes());
         let mut body = body.clone();
         for mode in ["NetworkMode", "PidMode", "IpcMode"] {
-            self.name_donor_by_id(&mut body["HostConfig"][mode]);
+            if let Some(mode) = body.pointer_mut(&format!("/HostConfig/{mode}")) {
+                self.name_donor_by_id(mode);
+            }
         }
         let container = Container {
             name: name.to_owned(),
