@@ -156,6 +156,16 @@ fn name_and_tag(reference: &str) -> Result<(&str, &str), EngineError> {
         Some((before, tag)) if !tag.contains('/') => (before, tag),
         _ => (name, "latest"),
     };
+    // The engine would read one tag out of the name and drop it for the other.
+    if name
+        .rsplit('/')
+        .next()
+        .is_some_and(|last| last.contains(':'))
+    {
+        return Err(EngineError::BadRequest(format!(
+            "invalid image reference {reference:?}: it has two tags"
+        )));
+    }
     Ok((name, digest.unwrap_or(tag)))
 }
 
@@ -202,6 +212,9 @@ mod tests {
             ("a@sha256:00", Some(("a", "sha256:00"))),
             ("h:5000/a:1@sha256:00", Some(("h:5000/a", "sha256:00"))),
             ("sha256:00", None),
+            ("a:1:2", None),
+            ("h:5000/a:1:2", None),
+            ("h:5000/a:1:2@sha256:00", None),
             ("", None),
             ("a b", None),
         ] {
