@@ -10,7 +10,7 @@ use crate::outcome::Fault;
 pub const POINTER: &str = "/config/linux/security_context";
 
 /// The same place as people know it; begins every message about a field.
-pub const FIELD: &str = "linux.security_context";
+pub const FIELD: &str = "config.linux.security_context";
 
 /// The security part of LinuxContainerSecurityContext and LinuxSandboxSecurityContext. The other fields (user, groups, namespaces,
 /// capabilities, read-only root) are the host's.
