@@ -14,5 +14,13 @@
 )]
 
 mod containers;
+mod exec_sync;
+mod images;
+mod logs;
 mod pods;
 mod process;
+mod refusals;
+mod resources;
+mod restart;
+mod rpcs;
+mod security;

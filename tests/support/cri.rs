@@ -65,7 +65,9 @@ impl Cri {
         let mut client = tonic::client::Grpc::new(self.channel.clone());
         RUNTIME.block_on(async {
             client.ready().await.unwrap();
-            let codec = tonic_prost::ProstCodec::<cri::StatusRequest, cri::VersionRequest>::new();
+            // An answer without fields: whatever comes is skipped.
+            let codec =
+                tonic_prost::ProstCodec::<cri::StatusRequest, cri::StopContainerResponse>::new();
             let answer =
                 client.server_streaming(self.request(cri::StatusRequest::default()), path, codec);
             match answer.await {
