@@ -90,7 +90,7 @@ fn end_to_end(more: &[&str]) -> Command {
     let mut command = Command::new(paths::cargo());
     command
         .current_dir(paths::repository())
-        .args(["test", "--locked", "--package", "e2e"])
+        .args(["test", "--locked", "--no-fail-fast", "--package", "e2e"])
         .args(more);
     command
 }
