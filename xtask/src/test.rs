@@ -83,7 +83,14 @@ fn on_engine(version: Version, binary: &Path, fixtures: &Path, options: &Options
     if !was_running {
         engine.stop(false)?;
     }
-    ours.and(public)
+    let failures: Vec<String> = [ours, public]
+        .into_iter()
+        .filter_map(|result| result.err().map(|failure| failure.to_string()))
+        .collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(failures.join("; ")))
 }
 
 fn end_to_end(more: &[&str]) -> Command {
