@@ -145,6 +145,25 @@ async fn an_image_in_use_keeps_every_name() {
     assert_eq!(world.script.count("engine.remove_image"), 0);
 }
 
+/// Two removals of one image meet: the engine fails the one that comes second, in words of its own.
+#[tokio::test]
+async fn a_removal_that_another_one_overtook_is_done() {
+    let world = world_with_tool();
+    let names = tool().tags.len() + tool().digests.len();
+    for (name, nth, gone) in [
+        ("the last name went, and the image with it", names - 1, true),
+        ("the first name went", 0, false),
+    ] {
+        world.script.reset();
+        world.engine.put_image(tool());
+        world
+            .script
+            .fault(When::Nth("engine.remove_image", nth), How::LoseAnswer);
+        let result = world.runtime.remove_image(&tool().id).await;
+        assert_eq!(result.is_ok(), gone, "{name}: {result:?}");
+    }
+}
+
 /// A name of hexadecimal digits that begin another image's ID (kubernetes#30355).
 #[tokio::test]
 async fn a_tag_that_looks_like_an_id_is_the_tag() {

@@ -168,8 +168,15 @@ fn mount(mount: cri::Mount, field: &str) -> Result<Mount, Error> {
             "needs readonly and private propagation (CRI)",
         ));
     }
+    let source = mount_source(host_path, image, image_sub_path, field)?;
+    if matches!(source, MountSource::Image { .. }) && !readonly {
+        return Err(Error::invalid(
+            format!("{field}.readonly"),
+            "an image volume is read-only: it must be set (CRI)",
+        ));
+    }
     Ok(Mount {
-        source: mount_source(host_path, image, image_sub_path, field)?,
+        source,
         container_path,
         readonly,
         recursive_read_only,

@@ -2,7 +2,7 @@
 
 use super::Runtime;
 use crate::error::Error;
-use crate::runtime::ports::{ContainerQuery, EngineError};
+use crate::runtime::ports::{ContainerQuery, EngineError, ImageFacts};
 use crate::runtime::resolve::gone_is_fine;
 
 impl Runtime {
@@ -35,12 +35,29 @@ impl Runtime {
                 user.id
             )));
         }
-        // Untagging the last name removes the image; what has no name is removed by its ID.
-        for name in image.repo_tags.iter().chain(&image.repo_digests) {
-            gone_is_fine(self.engine.remove_image(name).await).map_err(Error::engine(doing()))?;
-        }
-        gone_is_fine(self.engine.remove_image(&image.id).await).map_err(Error::engine(doing()))?;
+        let removed = self.remove_names_and_image(&image).await;
         self.forget_image_refs();
-        Ok(())
+        match removed {
+            Ok(()) => Ok(()),
+            // Engines word it in many ways when somebody else removes the same image meanwhile; whether it is gone is what
+            // counts, and that can be asked.
+            Err(_) if self.is_gone(&image.id).await => Ok(()),
+            Err(error) => Err(Error::engine(doing())(error)),
+        }
+    }
+
+    /// Untagging the last name removes the image; what has no name is removed by its ID.
+    async fn remove_names_and_image(&self, image: &ImageFacts) -> Result<(), EngineError> {
+        for name in image.repo_tags.iter().chain(&image.repo_digests) {
+            gone_is_fine(self.engine.remove_image(name).await)?;
+        }
+        gone_is_fine(self.engine.remove_image(&image.id).await)
+    }
+
+    async fn is_gone(&self, image_id: &str) -> bool {
+        matches!(
+            self.engine.image(image_id).await,
+            Err(EngineError::NotFound(_))
+        )
     }
 }
