@@ -3,7 +3,7 @@
 //! Each test has an image of its own: they run beside each other on one engine.
 
 use cri_api::runtime::v1 as cri;
-use e2e::{Scene, configs, refused};
+use e2e::{Scene, configs, environment, refused};
 use serde_json::json;
 use tonic::Code;
 
@@ -65,8 +65,13 @@ fn one_identity_in_every_answer() {
     assert!(digest.starts_with(&format!("{name}@sha256:")), "{digest}");
     assert!(image.size > 0);
     let listed = list(&scene, None);
-    let listed: Vec<_> = listed.iter().filter(|one| one.id == pulled).collect();
-    assert_eq!(listed, [&image]);
+    let mut listed: Vec<_> = listed.into_iter().filter(|one| one.id == pulled).collect();
+    if environment::containerd_images() {
+        // That store's list counts what is unpacked, its inspection does not.
+        assert!(listed[0].size >= image.size, "{listed:?}");
+        listed[0].size = image.size;
+    }
+    assert_eq!(listed, std::slice::from_ref(&image));
     let tagged = format!("{name}:latest");
     for reference in [
         &pulled,
@@ -234,7 +239,7 @@ fn what_is_missing_or_said_wrongly() {
 fn a_tag_that_looks_like_an_id_means_the_tag() {
     let scene = Scene::new();
     let pod = scene.pod();
-    let busybox = status(&scene, e2e::environment::BUSYBOX).unwrap().id;
+    let busybox = status(&scene, environment::BUSYBOX).unwrap().id;
     let lookalike = busybox["sha256:".len()..][..12].to_owned();
     let base = scene.create(&pod, "base", |_| {});
     let repository = format!("springline.test/{}", scene.name());
@@ -247,7 +252,7 @@ fn a_tag_that_looks_like_an_id_means_the_tag() {
     assert_eq!(found.id, other);
     assert_eq!(status(&scene, &busybox).unwrap().id, busybox);
     remove(&scene, &lookalike).unwrap();
-    assert!(scene.engine.image(e2e::environment::BUSYBOX).is_some());
+    assert!(scene.engine.image(environment::BUSYBOX).is_some());
     assert_eq!(status(&scene, &other), None);
 }
 

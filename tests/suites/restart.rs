@@ -119,10 +119,81 @@ fn pods_can_be_taken_down_by_the_next_daemon() {
     scene.stop_pod(&pod.id).unwrap();
     scene.remove_pod(&pod.id).unwrap();
     assert!(scene.engine.container(&container).is_none());
-    for folder in ["sandboxes", "files"] {
-        let left = std::fs::read_dir(scene.root().join(folder)).unwrap();
-        assert_eq!(left.count(), 0, "{folder}");
+    assert_eq!((records(&scene), files(&scene)), (0, 0));
+}
+
+/// IDs of all that the scene has on the engine.
+fn on_the_engine(scene: &Scene) -> Vec<String> {
+    let label = format!("{}={}", e2e::node::SCENE_LABEL, scene.name());
+    scene.engine.labelled(&label)
+}
+
+/// The kubelet repeats what it got no answer to, and takes down what is not ready.
+#[test]
+#[ignore = "needs an engine"]
+fn a_crash_at_any_instant_leaves_no_half_pod_that_looks_whole() {
+    let mut scene = Scene::alone();
+    for round in 0..10_u64 {
+        let config = scene.pod_config(&format!("-{round}"), |config| {
+            config.dns_config = Some(cri::DnsConfig {
+                servers: vec!["192.0.2.53".into()],
+                ..Default::default()
+            });
+        });
+        let (cri, request) = (
+            scene.cri.clone(),
+            cri::RunPodSandboxRequest {
+                config: Some(config.clone()),
+                ..Default::default()
+            },
+        );
+        let caller = std::thread::spawn(move || cri.run_pod_sandbox(request));
+        // Another instant each round: the time picks it, nothing waits for it.
+        std::thread::sleep(Duration::from_millis(round * 30));
+        scene.restart(true);
+        let answer = caller.join().unwrap().map(|_| "answered");
+        println!(
+            "round {round}: {:?}",
+            answer.map_err(|status| status.code())
+        );
+
+        for id in on_the_engine(&scene) {
+            if scene.is_ready(&id) {
+                let pod = e2e::Pod {
+                    id,
+                    config: config.clone(),
+                };
+                let container = scene.start(&pod, "main", |_| {});
+                let dns = scene.sh(&container, "cat /etc/resolv.conf");
+                assert_eq!(
+                    dns, "nameserver 192.0.2.53",
+                    "round {round}: READY is whole"
+                );
+                scene.remove(&container).unwrap();
+            }
+        }
+        let id = scene.try_run(&config).expect("the same pod again");
+        assert!(scene.is_ready(&id), "round {round}");
+        for id in on_the_engine(&scene) {
+            scene.stop_pod(&id).unwrap();
+            scene.remove_pod(&id).unwrap();
+        }
+        assert_eq!(on_the_engine(&scene).join(" "), "", "round {round}");
+        assert_eq!(records(&scene), 0, "round {round}");
     }
+    // Files of a sandbox that never came to be are swept by the next daemon.
+    scene.restart(false);
+    eventually("files are swept", || (files(&scene) == 0).then_some(()));
+}
+
+fn records(scene: &Scene) -> usize {
+    let records = std::fs::read_dir(scene.root().join("sandboxes")).unwrap();
+    records.count()
+}
+
+fn files(scene: &Scene) -> usize {
+    let files = std::fs::read_dir(scene.root().join("files")).unwrap();
+    files.count()
 }
 
 fn runtime_ready(scene: &Scene) -> (bool, String, String) {
