@@ -86,6 +86,32 @@ fn a_pod_lives_and_goes() {
         .expect("stopping what is gone is fine");
 }
 
+/// Engines answer a stop a moment before their lists show it; ours is answered when they do.
+#[test]
+#[ignore = "needs an engine"]
+fn what_was_stopped_is_listed_so_at_once() {
+    let scene = Scene::new();
+    let pods: Vec<Pod> = (0..6)
+        .map(|n| scene.run(&format!("-{n}"), |_| {}))
+        .collect();
+    let containers: Vec<String> = pods
+        .iter()
+        .map(|pod| scene.start(pod, "main", |_| {}))
+        .collect();
+    std::thread::scope(|threads| {
+        for (pod, container) in pods.iter().zip(&containers) {
+            let scene = &scene;
+            threads.spawn(move || {
+                scene.stop(container, 0).unwrap();
+                let listed = scene.listed(container).unwrap().state();
+                assert_eq!(listed, ContainerState::ContainerExited);
+                scene.stop_pod(&pod.id).unwrap();
+                assert!(!scene.is_ready(&pod.id));
+            });
+        }
+    });
+}
+
 #[test]
 #[ignore = "needs an engine"]
 fn removing_a_pod_that_runs_takes_all_with_it() {

@@ -354,10 +354,11 @@ impl Scene {
             let status = self.status(id);
             (status.state() == ContainerState::ContainerExited).then_some(status)
         });
-        let listed = self
-            .listed(id)
-            .expect("a container that has ended is listed");
-        assert_eq!(listed.state(), status.state(), "list and status disagree");
+        // The engine's list follows a moment after its own knowledge.
+        eventually("the list shows the end", || {
+            let listed = self.listed(id).expect("what has ended is listed");
+            (listed.state() == status.state()).then_some(())
+        });
         status
     }
 

@@ -13,11 +13,15 @@ use super::client::Client;
 use super::from_docker::{container, list};
 use super::path::{self, names_something, query};
 use super::raw::{Call, WRITE};
+use crate::model::container::EngineState;
 use crate::model::ids::is_container_id;
 use crate::runtime::ports::{ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError};
 
 /// What a stop may take beyond its grace period: the kill, and the engine's own waiting for it.
 const STOP_MARGIN: Duration = Duration::from_secs(60);
+
+/// How long lists may trail behind a stop that was answered.
+const LIST_LAG: Duration = Duration::from_secs(2);
 
 /// How long to wait for another call's removal before asking again.
 const REMOVAL: Duration = Duration::from_secs(10);
@@ -86,7 +90,31 @@ pub(super) async fn stop(client: &Client, id: &str, grace: Duration) -> Result<(
     let path = path::container(id, "/stop")? + &query(&[("t", &seconds.to_string())]);
     let deadline = Duration::from_secs(seconds) + STOP_MARGIN;
     client.call(Call::post(path).within(Some(deadline))).await?;
+    let _ = tokio::time::timeout(LIST_LAG, listed_as_stopped(client, id)).await;
     Ok(())
+}
+
+/// Waits until lists show the stop too: engines list from a copy of their books that follows a moment later, and whoever
+/// lists after a stop was answered must see it. That they do not is no failure of the stop.
+async fn listed_as_stopped(client: &Client, id: &str) {
+    let query = ContainerQuery {
+        id: Some(id.to_owned()),
+        ..ContainerQuery::default()
+    };
+    let runs = |entry: &ContainerEntry| {
+        matches!(
+            entry.state,
+            EngineState::Running | EngineState::Paused | EngineState::Restarting
+        )
+    };
+    let mut pause = Duration::from_millis(1);
+    while list(client, &query)
+        .await
+        .is_ok_and(|found| found.iter().any(runs))
+    {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
 }
 
 pub(super) async fn remove(client: &Client, id: &str) -> Result<(), EngineError> {
