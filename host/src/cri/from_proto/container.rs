@@ -251,6 +251,7 @@ fn cdi_names(devices: Vec<cri::CdiDevice>, field: &str) -> Result<Vec<String>, E
         .into_iter()
         .enumerate()
         .map(|(index, cri::CdiDevice { name })| {
+            no_nul(&name, &format!("{field}[{index}].name"))?;
             // vendor.com/class=name
             let qualified = name
                 .split_once('=')

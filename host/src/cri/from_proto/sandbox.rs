@@ -47,6 +47,10 @@ pub(in crate::cri) fn sandbox_config(
         resources: _, // likewise: the sum of the containers' limits
     } = linux;
     no_nul(&cgroup_parent, &format!("{field}.linux.cgroup_parent"))?;
+    for (name, value) in &sysctls {
+        no_nul(name, &format!("{field}.linux.sysctls"))?;
+        no_nul(value, &format!("{field}.linux.sysctls[{name}]"))?;
+    }
     Ok(SandboxConfig {
         metadata: sandbox_metadata(meta, &format!("{field}.metadata"))?,
         hostname,
