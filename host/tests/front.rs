@@ -608,6 +608,44 @@ async fn values_that_cannot_be_meant_are_refused_by_name() {
     }
 }
 
+/// The kernel ends text at a NUL byte: what follows would be dropped in silence. Left out: what nothing follows from, and
+/// what only a plugin reads.
+#[tokio::test]
+async fn a_nul_byte_in_any_text_is_refused_by_name() {
+    const NOT_OURS: [&str; 3] = [
+        "/config/image/annotations",
+        "/config/windows",
+        "/config/linux/resources/hugepage_limits",
+    ];
+    let mut wrong = Vec::new();
+    let node = Node::new().await;
+    for rpc in ["RunPodSandbox", "CreateContainer"] {
+        let full = node.full_request(rpc);
+        for part in parts(&full) {
+            let Some(text) = full.pointer(&part).unwrap().as_str() else {
+                continue;
+            };
+            let enum_or_bytes = text.starts_with(|c: char| c.is_ascii_uppercase())
+                && !part.contains("capabilities/");
+            let ours = part.starts_with("/config/") && !part.contains("profile_type");
+            if !ours || enum_or_bytes || NOT_OURS.iter().any(|other| part.starts_with(other)) {
+                continue;
+            }
+            let mut request = full.clone();
+            *request.pointer_mut(&part).unwrap() = json!(format!("{text}\0x"));
+            let case = format!("{rpc} {part}");
+            let result = node.front.call(rpc, &request).await;
+            let named = result.as_ref().is_err_and(|status| {
+                status.code() == Code::InvalidArgument && status.message().starts_with("config.")
+            });
+            if !named {
+                wrong.push(format!("{case}: {result:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[tokio::test]
 async fn the_rest_is_unimplemented() {
     let node = Node::new().await;

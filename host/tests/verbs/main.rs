@@ -24,6 +24,7 @@ mod exec_sync;
 mod images;
 mod list_containers;
 mod pod_sandbox_status;
+mod random;
 mod recover;
 mod remove_container;
 mod remove_pod_sandbox;
