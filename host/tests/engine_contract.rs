@@ -51,6 +51,11 @@ on_the_real_engine! {
     limits
     images
     loaded_images
+    joins_need_a_running_donor
+    joins_need_a_donor
+    bodies_that_are_refused
+    memory_brings_its_swap
+    images_with_several_names
     mounts
     addresses
     commands

@@ -1,9 +1,9 @@
 //! What every [`ContainerEngine`] must do, as cases that take an engine and the name of an image in it.
 //!
-//! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those of [`books`] need nothing but the
-//! engine's books; those of [`node`] look at processes and mounts of this node, those of [`pulls`] fetch over its network.
-//! The image needs a busybox with its usual names in `/bin`: [`busybox`] makes it. Every case makes containers and images
-//! under names of its own and removes them.
+//! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those of [`books`] and [`joins`] need
+//! nothing but the engine's books; those of [`node`] look at processes and mounts of this node, those of [`pulls`] fetch over
+//! its network. The image needs a busybox with its usual names in `/bin`: [`busybox`] makes it. Every case makes containers
+//! and images under names of its own and removes them.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,11 +16,13 @@
 
 mod archive;
 mod books;
+mod joins;
 mod node;
 mod pulls;
 mod registry;
 
 pub use books::*;
+pub use joins::*;
 pub use node::*;
 pub use pulls::*;
 

@@ -187,8 +187,10 @@ async fn what_is_not_there_is_not_found() {
     let world = World::new();
     let pod = world.run(pod("web")).await;
     let id = world.create(&pod, &container("app")).await;
-    let body = json!({"Image": crate::fake::APP_IMAGE});
+    let mut body = json!({"Image": crate::fake::APP_IMAGE});
     let foreign = world.engine.foreign("deadbeef", &body);
+    body["Labels"] = json!({"io.kubernetes.docker.type": "container"});
+    world.engine.foreign("cafebabe", &body);
     for (case, id, kind, begins) in [
         ("missing", "0123456789ab", Kind::NotFound, "container"),
         (
@@ -215,6 +217,12 @@ async fn what_is_not_there_is_not_found() {
         (
             "a name that looks like an ID",
             "deadbeef",
+            Kind::NotFound,
+            "container",
+        ),
+        (
+            "a name that looks like an ID, under our label",
+            "cafebabe",
             Kind::NotFound,
             "container",
         ),

@@ -37,4 +37,9 @@ on_the_fake! {
     limits
     images
     loaded_images
+    joins_need_a_running_donor
+    joins_need_a_donor
+    bodies_that_are_refused
+    memory_brings_its_swap
+    images_with_several_names
 }

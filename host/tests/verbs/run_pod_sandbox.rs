@@ -69,6 +69,9 @@ async fn ready_needs_the_mark_and_the_process() {
             [SandboxState::NotReady],
             "at {step} {on}"
         );
+        let half = world.engine.container_ids().remove(0);
+        let half = world.runtime.pod_sandbox_status(&half).await.unwrap();
+        assert!(half.addresses.is_empty(), "not to rely on, at {step} {on}");
         world.script.release();
         let id = running.await.unwrap().unwrap();
         assert_eq!(
