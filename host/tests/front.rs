@@ -87,7 +87,7 @@ fn container_config(name: &str) -> Value {
         "envs": [{"key": "A", "value": "MQ=="}],
         "mounts": [
             {"container_path": "/tmp/x", "host_path": "/tmp", "propagation": "PROPAGATION_HOST_TO_CONTAINER"},
-            {"container_path": "/img", "image": {"image": APP_IMAGE}, "image_sub_path": "etc"},
+            {"container_path": "/img", "image": {"image": APP_IMAGE}, "image_sub_path": "etc", "readonly": true},
         ],
         "devices": [{"container_path": "/dev/null", "host_path": "/dev/null", "permissions": "rw"}],
         "CDI_devices": [{"name": "vendor.test/gpu=0"}],
