@@ -19,6 +19,7 @@ mod describe;
 mod engine;
 mod front;
 mod image_store;
+mod life;
 mod logs;
 mod network;
 mod plugins;

@@ -20,6 +20,7 @@ mod fake;
 mod container_status;
 mod contract_on_the_fake;
 mod create_container;
+mod create_container_again;
 mod exec_sync;
 mod images;
 mod list_containers;
