@@ -1,7 +1,10 @@
 //! Everything that CI runs: the checks, then end-to-end tests and the public
 //! CRI suite on real engines, one engine after the other.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use clap::Args;
 
@@ -11,6 +14,7 @@ use crate::{
     lab::{
         self,
         engines::{Engine, Version},
+        packages,
     },
     paths, plugins,
     process::{run, step},
@@ -39,16 +43,29 @@ pub(crate) fn test(options: &Options) -> Outcome {
     let binary = build::build(false)?;
     let fixtures = paths::target()?.join("fixture-plugins");
     plugins::build_fixtures(&paths::repository(), &fixtures)?;
-    step("building the end-to-end tests", || {
-        run(&mut end_to_end(&["--no-run"]))
+    step("building the tests on engines", || {
+        run(&mut on_engines(&["--no-run"]))
     })?;
+    let built = Built {
+        binary,
+        // Cargo builds a package's programs for its integration tests.
+        plain: paths::target()?.join("debug/springline"),
+        fixtures,
+    };
+    // The contract brings an image of its own, made of this.
+    if !["/bin/busybox", "/usr/bin/busybox"]
+        .iter()
+        .any(|path| Path::new(path).exists())
+    {
+        packages::ensure_installed(&["busybox-static"])?;
+    }
     let engines: &[Version] = if options.all_engines {
         &Version::ALL
     } else {
         &CI_ENGINES
     };
     for version in engines {
-        if let Err(failure) = on_engine(*version, &binary, &fixtures, options) {
+        if let Err(failure) = on_engine(*version, &built, options) {
             println!("    engine {version}: {failure}");
             failures.push(format!("engine {version}: {failure}"));
         }
@@ -60,25 +77,37 @@ pub(crate) fn test(options: &Options) -> Outcome {
     Err(Failure::new(failures.join("\n")))
 }
 
-fn on_engine(version: Version, binary: &Path, fixtures: &Path, options: &Options) -> Outcome {
+/// What the tests on an engine are given.
+struct Built {
+    /// The daemon as it is shipped.
+    binary: PathBuf,
+    /// The daemon without plugins.
+    plain: PathBuf,
+    /// The folder of hostile plugins.
+    fixtures: PathBuf,
+}
+
+fn on_engine(version: Version, built: &Built, options: &Options) -> Outcome {
     let was_running = Engine::new(version).runs();
     let engine = lab::start(version)?;
     println!("{}", engine.report());
-    let ours = step(&format!("end-to-end tests on engine {version}"), || {
+    let ours = step(&format!("our own tests on engine {version}"), || {
         let mut tests = engine.inside(paths::cargo());
         tests.current_dir(paths::repository());
-        tests.args(end_to_end(&["--", "--include-ignored"]).get_args());
+        tests.args(on_engines(&["--", "--include-ignored"]).get_args());
         tests
             .envs(engine.environment())
-            .env("SPRINGLINE_BIN", binary)
-            .env("SPRINGLINE_TEST_PLUGINS", fixtures)
-            .env("CARGO_NET_OFFLINE", "true");
+            .env("SPRINGLINE_BIN", &built.binary)
+            .env("SPRINGLINE_PLAIN_BIN", &built.plain)
+            .env("SPRINGLINE_TEST_PLUGINS", &built.fixtures)
+            .env("CARGO_NET_OFFLINE", "true")
+            .env_remove("SPRINGLINE_COMPONENTS_DIR");
         run(&mut tests)
     });
     let public = if options.no_conformance || !CI_ENGINES.contains(&version) {
         Ok(())
     } else {
-        conformance::on(&engine, binary, None)
+        conformance::on(&engine, &built.binary, None)
     };
     if !was_running {
         engine.stop(false)?;
@@ -93,11 +122,15 @@ fn on_engine(version: Version, binary: &Path, fixtures: &Path, options: &Options
     Err(Failure::new(failures.join("; ")))
 }
 
-fn end_to_end(more: &[&str]) -> Command {
+/// The end-to-end suites, and the contract that holds the engine's port.
+fn on_engines(more: &[&str]) -> Command {
     let mut command = Command::new(paths::cargo());
     command
         .current_dir(paths::repository())
-        .args(["test", "--locked", "--no-fail-fast", "--package", "e2e"])
+        .env_remove("SPRINGLINE_COMPONENTS_DIR")
+        .args(["test", "--locked", "--no-fail-fast"])
+        .arg("--workspace")
+        .args(["--test", "suites", "--test", "engine_contract"])
         .args(more);
     command
 }

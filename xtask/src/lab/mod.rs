@@ -16,7 +16,7 @@ pub(crate) mod go;
 mod images;
 mod layers;
 mod network;
-mod packages;
+pub(crate) mod packages;
 pub(crate) mod registry;
 
 use std::{
