@@ -16,8 +16,8 @@ use tonic::{Code, Request, Status};
 
 /// Longer than any honest answer.
 const DEADLINE: Duration = Duration::from_secs(90);
-/// Above what a full ExecSync answer takes.
-const LARGEST: usize = 64 << 20;
+/// What the kubelet and crictl take.
+const LARGEST: usize = 16 << 20;
 
 static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread()

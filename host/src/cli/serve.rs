@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::{ConfigFlags, complain, exit, wrong_config};
 use crate::config::Config;
-use crate::plugin::PluginHost;
 use crate::run;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
@@ -27,12 +26,6 @@ pub(super) fn serve(flags: &ConfigFlags) -> u8 {
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "springline starts");
     tell_of_unread_manifests(&config.plugins_dir);
-    if !PluginHost::has_shipped() {
-        tracing::warn!(
-            "this binary was built without plugin components: requests that set platform fields are refused; \
-             build it by `cargo xtask build`"
-        );
-    }
 
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -15,3 +15,6 @@ mod status;
 mod to_proto;
 
 pub use server::serve;
+
+/// CRI's message limit in bytes, both ways: what the kubelet and crictl send and take at the most.
+const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;

@@ -30,12 +30,11 @@ impl RuntimeService for Runtimes {
         let runtime = Arc::clone(&self.0);
         let call = Call::new("Version", &request);
         call.look(async move {
-            let facts = runtime.engine_facts().await?;
             Ok(cri::VersionResponse {
                 // The version of the kubelet's runtime API before CRI v1; it always was this.
                 version: "0.1.0".to_owned(),
                 runtime_name: RUNTIME_NAME.to_owned(),
-                runtime_version: facts.version.clone(),
+                runtime_version: runtime.engine_version().await,
                 runtime_api_version: RUNTIME_API_VERSION.to_owned(),
             })
         })
@@ -353,11 +352,7 @@ impl RuntimeService for Runtimes {
             // CRI: 0 is no timeout.
             let timeout = (!timeout.is_zero()).then_some(timeout);
             let output = runtime.exec_sync(&container_id, &cmd, timeout).await?;
-            Ok(cri::ExecSyncResponse {
-                stdout: output.stdout,
-                stderr: output.stderr,
-                exit_code: output.exit_code,
-            })
+            Ok(to_proto::exec_output(output))
         })
         .await
     }

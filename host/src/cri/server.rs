@@ -10,15 +10,11 @@ use tokio_stream::Stream;
 use tonic::transport::Server;
 use tower::util::MapRequestLayer;
 
+use super::MESSAGE_LIMIT;
 use super::call::Arrived;
 use super::image_service::Images;
 use super::runtime_service::Runtimes;
 use crate::runtime::Runtime;
-
-/// CRI's message limit, as the kubelet has it.
-const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;
-/// Answers may exceed the limit by framing: two streams of ExecSync, each cut at the limit, must go out whole.
-const ANSWER_LIMIT: usize = 3 * MESSAGE_LIMIT;
 
 /// Serves until `shutdown` ends; calls in flight are finished.
 ///
@@ -34,10 +30,10 @@ where
 {
     let runtimes = RuntimeServiceServer::new(Runtimes(Arc::clone(&runtime)))
         .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(ANSWER_LIMIT);
+        .max_encoding_message_size(MESSAGE_LIMIT);
     let images = ImageServiceServer::new(Images(runtime))
         .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(ANSWER_LIMIT);
+        .max_encoding_message_size(MESSAGE_LIMIT);
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<RuntimeServiceServer<Runtimes>>().await;
     health.set_serving::<ImageServiceServer<Images>>().await;

@@ -34,6 +34,8 @@ pub const CALLER_LABELS: &str = "io.springline.caller-labels";
 pub const RUNTIME_HANDLER: &str = "io.springline.runtime-handler";
 /// Key of an operation that creates something, known before the engine gives an ID.
 pub const CREATE_KEY: &str = "io.springline.create-key";
+/// The choice of `memory.oom.group`, `0` or `1`, for the start to write.
+pub const OOM_GROUP: &str = "io.springline.oom-group";
 /// Digest over the plugins that shaped the create request, so that `docker inspect` shows that they acted.
 pub const PLUGIN_CHAIN: &str = "io.springline.plugin-chain";
 

@@ -3,6 +3,7 @@
 //! | who holds the name | what happens |
 //! |---|---|
 //! | one of ours, same config hash, never started | adopted |
+//! | a READY sandbox of the same config hash without any container | it is the answer: the first one was lost |
 //! | one of ours, dead or never started | removed with all that is kept of it, then created anew |
 //! | one of ours that runs, or somebody else's | left alone; ours gets a suffix, as cri-dockerd does |
 //!
@@ -15,6 +16,7 @@ use super::resolve::gone_is_fine;
 use super::{Runtime, salt};
 use crate::error::Error;
 use crate::model::container::EngineState;
+use crate::model::sandbox::SandboxState;
 use crate::model::{labels, name};
 
 /// How often a holder may change under our hands before we give up.
@@ -39,6 +41,8 @@ pub(super) struct Claimed {
     pub(super) id: String,
     /// The create key of an adopted one: another than ours.
     pub(super) create_key: Option<String>,
+    /// It is a sandbox that is READY: nothing is left to do.
+    pub(super) ready: bool,
 }
 
 enum Holder {
@@ -65,6 +69,7 @@ impl Runtime {
                     return Ok(Claimed {
                         id: created.id,
                         create_key: None,
+                        ready: false,
                     });
                 }
                 Err(error @ EngineError::Conflict(_)) => last = error,
@@ -108,7 +113,7 @@ impl Runtime {
             "removing the dead container {} that holds the name {}",
             dead.id, dead.name
         )))?;
-        self.forget_failed_start(&dead.id);
+        self.forget_failed_start(dead).await;
         if is_sandbox {
             let key = dead.labels.get(labels::CREATE_KEY).map(String::as_str);
             self.forget_sandbox(&dead.id, key).await?;
@@ -118,12 +123,33 @@ impl Runtime {
 
     async fn holder(&self, name: &str, claim: &Claim<'_>) -> Result<Holder, Error> {
         match self.engine.inspect(name).await {
+            Ok(facts) if self.is_lost_answer(&facts, claim).await? => Ok(Holder::Adopt(Claimed {
+                id: facts.id,
+                create_key: None,
+                ready: true,
+            })),
             Ok(facts) => Ok(judge(facts, claim)),
             Err(EngineError::NotFound(_)) => Ok(Holder::Gone),
             Err(error) => Err(Error::engine(format!(
                 "inspecting the holder of the name {name}"
             ))(error)),
         }
+    }
+}
+
+impl Runtime {
+    /// Whether the holder is what this very request made before, its answer lost on the way: as good as new.
+    async fn is_lost_answer(
+        &self,
+        facts: &ContainerFacts,
+        claim: &Claim<'_>,
+    ) -> Result<bool, Error> {
+        let label = |key: &str| facts.labels.get(key).map(String::as_str);
+        let same = claim.kind == labels::TYPE_SANDBOX
+            && label(labels::TYPE) == Some(claim.kind)
+            && label(labels::CONFIG_HASH) == Some(claim.config_hash);
+        let ready = self.sandbox_state(&facts.id, facts.life.engine_state) == SandboxState::Ready;
+        Ok(same && ready && self.containers_of(&facts.id).await?.is_empty())
     }
 }
 
@@ -139,6 +165,7 @@ fn judge(facts: ContainerFacts, claim: &Claim<'_>) -> Holder {
         return Holder::Adopt(Claimed {
             create_key: label(labels::CREATE_KEY).map(str::to_owned),
             id: facts.id,
+            ready: false,
         });
     }
     match facts.life.engine_state {

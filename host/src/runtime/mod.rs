@@ -7,6 +7,7 @@
 mod claim;
 mod configure;
 pub mod container;
+mod failed_starts;
 pub mod image;
 mod locks;
 mod platform_fields;
@@ -19,7 +20,7 @@ pub mod status;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 
@@ -43,8 +44,7 @@ pub struct Runtime {
     settings: Settings,
     /// One creation per name at a time.
     creations: KeyedLocks,
-    /// When starts failed, for engines that keep no time of it. Forgotten with the container.
-    failed_starts: Mutex<HashMap<String, i64>>,
+    failed_starts: failed_starts::FailedStarts,
     /// `image_ref` by image ID; an image's content never changes, its digests only by pulls and removals, which clear this.
     image_refs: Mutex<HashMap<String, String>>,
     warned_of_oom: AtomicBool,
@@ -78,7 +78,7 @@ impl Runtime {
             store: ports.store,
             settings,
             creations: KeyedLocks::default(),
-            failed_starts: Mutex::default(),
+            failed_starts: failed_starts::FailedStarts::default(),
             image_refs: Mutex::default(),
             warned_of_oom: AtomicBool::new(false),
         }
@@ -96,30 +96,6 @@ impl Runtime {
                  now on without a word"
             );
         }
-    }
-
-    fn note_failed_start(&self, id: &str) {
-        let mut failed = self
-            .failed_starts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        failed.insert(id.to_owned(), now());
-    }
-
-    fn failed_start(&self, id: &str) -> Option<i64> {
-        let failed = self
-            .failed_starts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        failed.get(id).copied()
-    }
-
-    fn forget_failed_start(&self, id: &str) {
-        let mut failed = self
-            .failed_starts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        failed.remove(id);
     }
 }
 

@@ -1,10 +1,13 @@
 //! From the ID a caller writes, full or short, to the thing itself.
 
 use super::Runtime;
-use super::ports::{ContainerFacts, EngineError};
+use super::ports::{ContainerFacts, ContainerQuery, EngineError};
 use crate::error::Error;
 use crate::model::ids::is_container_id;
 use crate::model::labels;
+
+/// Digits of a full ID.
+const FULL_ID: usize = 64;
 
 /// What a caller's ID is to name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +59,11 @@ impl Runtime {
         if !is_container_id(id) {
             return Err(not_found());
         }
-        let facts = match self.engine.inspect(id).await {
+        let full = match self.full_id(id, wanted).await? {
+            Some(full) => full,
+            None => return Err(not_found()),
+        };
+        let facts = match self.engine.inspect(&full).await {
             Ok(facts) => facts,
             Err(EngineError::NotFound(_)) => return Err(not_found()),
             Err(error) => {
@@ -74,6 +81,34 @@ impl Runtime {
             Ok(facts)
         } else {
             Err(not_found())
+        }
+    }
+
+    /// The full ID that `id` begins, among what is ours and of the wanted kind: the engine would look at names first, and
+    /// at everybody's containers.
+    async fn full_id(&self, id: &str, wanted: Wanted) -> Result<Option<String>, Error> {
+        if id.len() == FULL_ID {
+            return Ok(Some(id.to_owned()));
+        }
+        let query = ContainerQuery {
+            labels: vec![(labels::TYPE.to_owned(), wanted.label().to_owned())],
+            id: Some(id.to_owned()),
+        };
+        let found = self
+            .engine
+            .list(&query)
+            .await
+            .map_err(Error::engine(format!("looking for {} {id}", wanted.noun())))?;
+        match found.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.id.clone())),
+            several => Err(Error::invalid(
+                wanted.field(),
+                format!(
+                    "{id} is the start of {} IDs; give more of it",
+                    several.len()
+                ),
+            )),
         }
     }
 

@@ -1,10 +1,16 @@
 //! Status, RuntimeConfig and UpdateRuntimeConfig: what the node can do right now.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Runtime;
 use super::ports::{EngineFacts, NetworkReadiness, PluginStatus};
 use crate::error::Error;
+
+/// What stands for the version of an engine that does not answer; the kubelet wants something that reads as a version.
+pub const UNKNOWN_VERSION: &str = "0.0.0-unknown";
+/// How long Version waits for an engine.
+const VERSION_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How the node is.
 #[derive(Debug, Clone)]
@@ -28,16 +34,34 @@ impl Runtime {
             Ok(()) => self.engine.facts().await,
             Err(error) => Err(error),
         };
+        let network = match &engine {
+            // A network that the engine makes is as gone as the engine.
+            Err(error) if self.network.plan().mode != "none" => NetworkReadiness {
+                ready: false,
+                reason: "ContainerEngineUnavailable".to_owned(),
+                message: error.to_string(),
+            },
+            _ => self.network.readiness().await,
+        };
         NodeStatus {
             engine: engine.map_err(|error| error.to_string()),
-            network: self.network.readiness().await,
+            network,
             network_name: self.network.name(),
             plugins: self.plugins.status(),
             set_aside: self.store.set_aside(),
         }
     }
 
-    /// What is known of the engine, for Version and RuntimeConfig.
+    /// The engine's version, or [`UNKNOWN_VERSION`] while it cannot be asked: the kubelet and crictl ask for versions before
+    /// anything else, and must get as far as Status to learn what is wrong.
+    pub async fn engine_version(&self) -> String {
+        match tokio::time::timeout(VERSION_PATIENCE, self.engine.facts()).await {
+            Ok(Ok(facts)) => facts.version.clone(),
+            Ok(Err(_)) | Err(_) => UNKNOWN_VERSION.to_owned(),
+        }
+    }
+
+    /// What is known of the engine, for RuntimeConfig.
     ///
     /// # Errors
     /// The engine cannot be reached or is too old.

@@ -96,6 +96,7 @@ mod tests {
             create_key: "key".into(),
             runtime_handler: String::new(),
             host_network: false,
+            failed_starts: [("0af3".to_owned(), 5)].into(),
             port_mappings: vec![PortMapping {
                 protocol: Protocol::Udp,
                 container_port: 53,
@@ -114,7 +115,7 @@ mod tests {
             value,
             serde_json::json!({
                 "version": 1,
-                "checksum": "sha256:e2dfb6e2842c72332233595896785ce575bb26f2417d6f2415c49690d960a250",
+                "checksum": "sha256:3689121426263299f71586d488cd389527b43de6e5bcf8b4a7d59e58994ddc28",
                 "record": {
                     "id": "0af3",
                     "metadata": {"name": "web \"quoted\" \u{1f980}", "uid": "u-1", "namespace": "default", "attempt": 3},
@@ -122,6 +123,7 @@ mod tests {
                     "create_key": "key",
                     "runtime_handler": "",
                     "host_network": false,
+                    "failed_starts": {"0af3": 5},
                     "port_mappings": [
                         {"protocol": "udp", "container_port": 53, "host_port": 5353, "host_ip": "127.0.0.1"}
                     ],

@@ -20,6 +20,7 @@ fn record(id: &str, name: &str, complete: bool) -> SandboxRecord {
         runtime_handler: String::new(),
         host_network: false,
         port_mappings: Vec::new(),
+        failed_starts: Default::default(),
     }
 }
 

@@ -136,8 +136,10 @@ async fn an_engine_that_is_away_is_told() {
     ] {
         node.world.script.fault(When::Every(call), away());
     }
+    // What the kubelet and crictl ask first must be answered, or they never get to see what is wrong.
+    let version = node.ok("Version", json!({})).await;
+    assert_eq!(version["runtime_version"], "0.0.0-unknown");
     for rpc in [
-        "Version",
         "RuntimeConfig",
         "ListContainers",
         "ContainerStatus",

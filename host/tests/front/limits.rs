@@ -53,5 +53,10 @@ async fn messages_of_16_mebibytes_pass_and_no_longer_ones() {
     let exec = method("ExecSync");
     let request = message(&exec, &node.full_request("ExecSync")).unwrap();
     let answer = node.front.send(&exec, request, None).await.unwrap();
-    assert!(answer.len() > 2 * LIMIT);
+    // gRPC clients of the kubelet take no more, so an answer is cut to fit.
+    assert!(
+        answer.len() <= LIMIT && answer.len() > LIMIT - 128,
+        "{}",
+        answer.len()
+    );
 }

@@ -9,12 +9,25 @@ use springline::model::engine::{EngineFacts, Version};
 use springline::model::ids::ImageReference;
 use springline::model::mount::{Mount, MountSource, Propagation};
 use springline::model::sandbox::NamespaceMode;
-use springline::runtime::ports::PluginError;
+use springline::runtime::ports::{PluginError, SandboxStore};
 
 use crate::assert_refused;
 use crate::fake::{APP_IMAGE, Behaviour, How, When, World, WorldBuilder, container, pod};
 
 const NAME: &str = "k8s_app_web_default_uid-web_0";
+
+/// A process that runs is not enough: without the mark nobody knows what the sandbox lacks.
+#[tokio::test]
+async fn a_sandbox_without_its_mark_takes_no_container() {
+    let world = World::new();
+    let pod = world.run(pod("web")).await;
+    SandboxStore::remove(world.store.as_ref(), &pod.id)
+        .await
+        .unwrap();
+    let request = world.create_request(&pod, &container("app"));
+    let result = world.runtime.create_container(request).await;
+    assert_refused("no mark", result, Kind::FailedPrecondition, "pod sandbox");
+}
 
 #[tokio::test]
 async fn the_body_carries_identity_and_joins_the_sandbox() {

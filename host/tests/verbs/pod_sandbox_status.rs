@@ -168,18 +168,8 @@ async fn an_ambiguous_id_names_nothing() {
         .find(|first| ids.iter().filter(|id| id.starts_with(first)).count() > 1)
         .unwrap();
     let result = world.runtime.pod_sandbox_status(shared).await;
-    assert_refused(
-        "ambiguous",
-        result,
-        Kind::InvalidArgument,
-        "inspecting pod sandbox",
-    );
+    assert_refused("ambiguous", result, Kind::InvalidArgument, "pod_sandbox_id");
     let result = world.runtime.remove_pod_sandbox(shared).await;
-    assert_refused(
-        "ambiguous",
-        result,
-        Kind::InvalidArgument,
-        "inspecting pod sandbox",
-    );
+    assert_refused("ambiguous", result, Kind::InvalidArgument, "pod_sandbox_id");
     assert_eq!(world.engine.container_ids().len(), 17);
 }

@@ -4,11 +4,11 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use serde_json::json;
-use springline::model::sandbox::{SandboxState, SandboxSummary};
+use springline::model::sandbox::{SandboxConfig, SandboxState, SandboxSummary};
 use springline::runtime::ports::SandboxStore;
 use springline::runtime::sandbox::list::SandboxFilter;
 
-use crate::fake::{APP_IMAGE, How, When, World, pod};
+use crate::fake::{APP_IMAGE, How, When, World, container, pod};
 
 const NAME: &str = "k8s_POD_web_default_uid-web_0";
 
@@ -129,7 +129,13 @@ async fn what_may_not_be_touched_is_left_alone() {
             world.engine.start_it(&holder);
         }
         let before = world.engine.look(&holder).unwrap();
-        let made = world.run(pod("web")).await;
+        // The same identity with another configuration.
+        let made = world
+            .run(SandboxConfig {
+                hostname: "other".into(),
+                ..pod("web")
+            })
+            .await;
         assert_eq!(world.engine.look(&holder).unwrap(), before, "{case}");
         let name = world.engine.look(&made.id).unwrap().name;
         let suffix = name.strip_prefix(&format!("{NAME}_")).expect(case);
@@ -140,6 +146,20 @@ async fn what_may_not_be_touched_is_left_alone() {
         assert_eq!(shown.state, SandboxState::Ready, "{case}");
         assert_eq!(listed.len(), 1 + usize::from(ours), "{case}");
     }
+}
+
+/// The answer of the first one was lost: the same request again gives the same sandbox, as long as nobody uses it.
+#[tokio::test]
+async fn a_lost_answer_is_given_again() {
+    let world = World::new();
+    let first = world.run(pod("web")).await;
+    let again = world.run(pod("web")).await.id;
+    assert_eq!(again, first.id);
+    assert_eq!(list(&world).await.len(), 1);
+    assert_eq!(world.store.file_keys().len(), 1, "one resolv.conf");
+    world.create(&first, &container("app")).await;
+    let third = world.run(pod("web")).await.id;
+    assert_ne!(third, first.id, "one in use is somebody's");
 }
 
 /// Killed before and after every call: the next daemon makes the pod, one of it is READY, and all can be removed.

@@ -132,9 +132,16 @@ async fn a_failed_start_is_exited_in_list_and_status() {
         assert_refused(case, result, kind, "starting container");
         assert_cannot_run(&world, &id, says, case).await;
         assert!(world.logs.followed().is_empty(), "{case}");
-        // What the daemon noted is lost; the answer stays as good as the engine's facts allow.
+        // The kubelet's back-off goes on through a restart: not even the times may change.
+        let before = world.runtime.container_status(&id).await.unwrap();
+        assert!(
+            before.life.finished_at > before.summary.created_at,
+            "{case}: when it was seen to fail"
+        );
         world.restart();
         assert_cannot_run(&world, &id, says, case).await;
+        let after = world.runtime.container_status(&id).await.unwrap();
+        assert_eq!(after, before, "{case}");
         world.runtime.remove_container(&id).await.expect(case);
     }
 }
@@ -158,6 +165,19 @@ async fn a_start_that_goes_well_after_all_is_running() {
     assert_eq!(status.life.state, ContainerState::Running);
     assert_eq!(status.life.finished_at, 0);
     assert!(world.logs.followed().contains_key(&id));
+}
+
+/// CRI's life of a container has one run.
+#[tokio::test]
+async fn what_has_ended_is_not_started_again() {
+    let world = World::new();
+    let pod = world.run(pod("web")).await;
+    let id = world.start(&pod, &container("app")).await;
+    world.engine.exit(&id, 0);
+    let result = world.runtime.start_container(&id).await;
+    assert_refused("ended", result, Kind::FailedPrecondition, "container");
+    let status = world.runtime.container_status(&id).await.unwrap();
+    assert_eq!(status.life.state, ContainerState::Exited);
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let mut findings: Vec<Finding> = plugins.iter().map(plugin).collect();
     if !built_in {
-        findings.push(Finding::warn(
+        findings.push(Finding::fail(
             "plugins",
             "this binary was built without plugin components: pods that set seccomp, AppArmor, SELinux or other platform fields are refused",
             "build it by `cargo xtask build`",
@@ -117,7 +117,7 @@ mod tests {
             (
                 "plain build",
                 (vec![], false, None, &[]),
-                &[(Warn, "without plugin components")],
+                &[(Fail, "without plugin components")],
             ),
             (
                 "none loaded",

@@ -45,7 +45,9 @@ pub(in crate::cri) fn container_config(
             no_nul(word, &format!("{field}.{name}[{index}]"))?;
         }
     }
-    no_nul(&working_dir, &format!("{field}.working_dir"))?;
+    if !working_dir.is_empty() {
+        absolute(&working_dir, &format!("{field}.working_dir"))?;
+    }
     no_nul(&log_path, &format!("{field}.log_path"))?;
     let cri::LinuxContainerConfig {
         resources,

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use cri_api::runtime::v1 as cri;
 
-use super::{known, metadata, no_nul, required, security};
+use super::{absolute, known, metadata, no_nul, required, security};
 use crate::error::Error;
 use crate::model::name::valid_part;
 use crate::model::sandbox::{DnsConfig, PortMapping, Protocol, SandboxConfig, SandboxMetadata};
@@ -36,8 +36,18 @@ pub(in crate::cri) fn sandbox_config(
             format!("is longer than {HOSTNAME_MAX} bytes"),
         ));
     }
-    no_nul(&hostname, &format!("{field}.hostname"))?;
-    no_nul(&log_directory, &format!("{field}.log_directory"))?;
+    let host_name = hostname
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
+    if !host_name {
+        return Err(Error::invalid(
+            format!("{field}.hostname"),
+            "must be made of letters, digits, dots and dashes",
+        ));
+    }
+    if !log_directory.is_empty() {
+        absolute(&log_directory, &format!("{field}.log_directory"))?;
+    }
     let linux = linux.unwrap_or_default();
     let cri::LinuxPodSandboxConfig {
         cgroup_parent,

@@ -96,11 +96,7 @@ pub(super) fn container(
         (&drop_capabilities, "drop_capabilities"),
     ] {
         for (index, capability) in list.iter().enumerate() {
-            let word = !capability.is_empty()
-                && capability
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            if !word {
+            if !is_capability(capability) {
                 return Err(Error::invalid(
                     format!("{field}.capabilities.{name}[{index}]"),
                     format!("{capability:?} is no capability"),
@@ -123,6 +119,58 @@ pub(super) fn container(
         privileged,
     })
 }
+
+/// Whether the engine knows it: `ALL`, or a name with or without `CAP_`, whatever its case.
+fn is_capability(word: &str) -> bool {
+    let upper = word.to_ascii_uppercase();
+    let name = upper.strip_prefix("CAP_").unwrap_or(&upper);
+    upper == "ALL" || CAPABILITIES.contains(&name)
+}
+
+/// capabilities(7), in the kernel's order.
+const CAPABILITIES: [&str; 41] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
+    "SETPCAP",
+    "LINUX_IMMUTABLE",
+    "NET_BIND_SERVICE",
+    "NET_BROADCAST",
+    "NET_ADMIN",
+    "NET_RAW",
+    "IPC_LOCK",
+    "IPC_OWNER",
+    "SYS_MODULE",
+    "SYS_RAWIO",
+    "SYS_CHROOT",
+    "SYS_PTRACE",
+    "SYS_PACCT",
+    "SYS_ADMIN",
+    "SYS_BOOT",
+    "SYS_NICE",
+    "SYS_RESOURCE",
+    "SYS_TIME",
+    "SYS_TTY_CONFIG",
+    "MKNOD",
+    "LEASE",
+    "AUDIT_WRITE",
+    "AUDIT_CONTROL",
+    "SETFCAP",
+    "MAC_OVERRIDE",
+    "MAC_ADMIN",
+    "SYSLOG",
+    "WAKE_ALARM",
+    "BLOCK_SUSPEND",
+    "AUDIT_READ",
+    "PERFMON",
+    "BPF",
+    "CHECKPOINT_RESTORE",
+];
 
 fn namespaces(options: cri::NamespaceOption, field: &str) -> Result<Namespaces, Error> {
     let field = format!("{field}.namespace_options");

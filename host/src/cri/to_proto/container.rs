@@ -167,7 +167,8 @@ fn signal(name: &str) -> cri::Signal {
     let name = name.strip_prefix("SIG").unwrap_or(name);
     let name = name.replace("MIN+", "MINPLUS").replace("MAX-", "MAXMINUS");
     let name = match name.as_str() {
-        "" => return cri::Signal::RuntimeDefault,
+        // What the engine sends when nobody says otherwise.
+        "" => return cri::Signal::Sigterm,
         "1" => "HUP",
         "2" => "INT",
         "3" => "QUIT",
@@ -193,6 +194,6 @@ mod tests {
             assert_eq!(signal(&signal_name(asked)), asked, "{asked:?}");
         }
         assert_eq!(signal("15"), cri::Signal::Sigterm);
-        assert_eq!(signal(""), cri::Signal::RuntimeDefault);
+        assert_eq!(signal(""), cri::Signal::Sigterm);
     }
 }

@@ -1,6 +1,7 @@
 //! From the model to CRI messages: pure, total, and every field of a message written out.
 
 mod container;
+mod exec;
 mod image;
 mod node;
 mod sandbox;
@@ -11,6 +12,7 @@ use crate::model::container::ContainerState;
 use crate::model::sandbox::NamespaceMode;
 
 pub(super) use container::{container, container_status, container_verbose};
+pub(super) use exec::exec_output;
 pub(super) use image::{filesystem_usage, image, image_verbose};
 pub(super) use node::{cgroup_driver, status};
 pub(super) use sandbox::{sandbox, sandbox_status, sandbox_verbose};

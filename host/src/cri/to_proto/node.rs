@@ -101,14 +101,24 @@ fn info(status: &NodeStatus) -> BTreeMap<String, String> {
         .iter()
         .map(|(path, reason)| json!({"path": path, "reason": reason}))
         .collect();
+    // Objects, since that is what crictl shows as more than a text.
+    let plugins: serde_json::Map<_, _> = status
+        .plugins
+        .iter()
+        .map(|plugin| (plugin.id.clone(), json!(plugin)))
+        .collect();
+    let plugins = serde_json::Value::Object(plugins);
     BTreeMap::from([
         ("engine".to_owned(), engine.to_string()),
         (
             "network".to_owned(),
             json!({"plugin": status.network_name}).to_string(),
         ),
-        ("plugins".to_owned(), json!(status.plugins).to_string()),
-        ("recordsSetAside".to_owned(), json!(set_aside).to_string()),
+        ("plugins".to_owned(), plugins.to_string()),
+        (
+            "recordsSetAside".to_owned(),
+            json!({"count": set_aside.len(), "records": set_aside}).to_string(),
+        ),
         (
             "version".to_owned(),
             json!({"springline": env!("CARGO_PKG_VERSION")}).to_string(),

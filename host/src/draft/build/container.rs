@@ -93,6 +93,9 @@ pub fn container(input: ContainerInput<'_>) -> Result<Translated, Error> {
     ] {
         body.top_entry("Labels", key, value);
     }
+    if let Some(group) = limits.oom_group {
+        body.top_entry("Labels", labels::OOM_GROUP, u8::from(group).to_string());
+    }
     // Restarting is the kubelet's affair.
     body.host("RestartPolicy", json!({"Name": "no"}));
     body.host("LogConfig", json!({"Type": "json-file", "Config": {}}));

@@ -7,6 +7,9 @@ use crate::error::Error;
 use crate::model::engine::EngineFacts;
 use crate::model::resources::LinuxResources;
 
+/// Bytes below which the engine refuses a memory limit, since no runtime can start a process in less.
+const LEAST_MEMORY: i64 = 6 * 1024 * 1024;
+
 /// Writes the limits of a create body; `oom_score_adj` is written by the caller, since it may be clamped.
 pub(super) fn put(
     body: &mut Body,
@@ -39,7 +42,30 @@ pub fn update(
             "no engine can change it on a container that exists",
         ));
     }
-    Ok(Value::Object(engine_fields(limits, "linux", facts)?))
+    let whole = with_swap_in_force(limits, in_force, facts);
+    Ok(Value::Object(engine_fields(&whole, "linux", facts)?))
+}
+
+/// Memory and swap reach the engine together, also when only one of them is said: the other stays as it is.
+fn with_swap_in_force(
+    limits: &LinuxResources,
+    in_force: &LinuxResources,
+    facts: &EngineFacts,
+) -> LinuxResources {
+    let mut whole = limits.clone();
+    let has = in_force.memory_swap_limit;
+    let swaps = facts.swap_limit && (has == -1 || has > in_force.memory_limit);
+    if limits.memory_limit != 0 && limits.memory_swap_limit == 0 && swaps {
+        whole.memory_swap_limit = if has == -1 {
+            has
+        } else {
+            has.max(limits.memory_limit)
+        };
+    }
+    if limits.memory_limit == 0 && limits.memory_swap_limit != 0 {
+        whole.memory_limit = in_force.memory_limit;
+    }
+    whole
 }
 
 fn engine_fields(
@@ -70,6 +96,12 @@ fn engine_fields(
         return Err(Error::unsupported(
             format!("{field}.unified[{key}]"),
             "no Docker Engine API sets cgroup v2 files",
+        ));
+    }
+    if (1..LEAST_MEMORY).contains(memory_limit) {
+        return Err(Error::invalid(
+            format!("{field}.memory_limit_in_bytes"),
+            format!("{memory_limit} is below {LEAST_MEMORY}, the least that Docker Engine takes"),
         ));
     }
     let mut out = Map::new();
@@ -153,41 +185,89 @@ mod tests {
             (
                 "memory brings its swap",
                 LinuxResources {
-                    memory_limit: 64,
+                    memory_limit: 64 << 20,
                     ..limits()
                 },
                 limits(),
-                Ok(json!({"Memory": 64, "MemorySwap": 64})),
+                Ok(json!({"Memory": 64 << 20, "MemorySwap": 64 << 20})),
             ),
             (
                 "swap of its own",
                 LinuxResources {
-                    memory_limit: 64,
-                    memory_swap_limit: 128,
+                    memory_limit: 64 << 20,
+                    memory_swap_limit: 128 << 20,
                     ..limits()
                 },
                 limits(),
-                Ok(json!({"Memory": 64, "MemorySwap": 128})),
+                Ok(json!({"Memory": 64 << 20, "MemorySwap": 128 << 20})),
             ),
             (
                 "unlimited swap",
                 LinuxResources {
-                    memory_limit: 64,
+                    memory_limit: 64 << 20,
                     memory_swap_limit: -1,
                     ..limits()
                 },
                 limits(),
-                Ok(json!({"Memory": 64, "MemorySwap": -1})),
+                Ok(json!({"Memory": 64 << 20, "MemorySwap": -1})),
             ),
             (
                 "swap below memory",
                 LinuxResources {
-                    memory_limit: 64,
-                    memory_swap_limit: 32,
+                    memory_limit: 64 << 20,
+                    memory_swap_limit: 32 << 20,
                     ..limits()
                 },
                 limits(),
                 Err("linux.memory_swap_limit_in_bytes"),
+            ),
+            (
+                "memory alone keeps the swap that is in force",
+                LinuxResources {
+                    memory_limit: 60 << 20,
+                    ..limits()
+                },
+                LinuxResources {
+                    memory_limit: 50 << 20,
+                    memory_swap_limit: 90 << 20,
+                    ..limits()
+                },
+                Ok(json!({"Memory": 60 << 20, "MemorySwap": 90 << 20})),
+            ),
+            (
+                "memory above the swap that is in force",
+                LinuxResources {
+                    memory_limit: 100 << 20,
+                    ..limits()
+                },
+                LinuxResources {
+                    memory_limit: 50 << 20,
+                    memory_swap_limit: 90 << 20,
+                    ..limits()
+                },
+                Ok(json!({"Memory": 100 << 20, "MemorySwap": 100 << 20})),
+            ),
+            (
+                "swap alone",
+                LinuxResources {
+                    memory_swap_limit: 90 << 20,
+                    ..limits()
+                },
+                LinuxResources {
+                    memory_limit: 50 << 20,
+                    memory_swap_limit: 50 << 20,
+                    ..limits()
+                },
+                Ok(json!({"Memory": 50 << 20, "MemorySwap": 90 << 20})),
+            ),
+            (
+                "less than any process needs",
+                LinuxResources {
+                    memory_limit: 4096,
+                    ..limits()
+                },
+                limits(),
+                Err("linux.memory_limit_in_bytes"),
             ),
             (
                 "same oom_score_adj",

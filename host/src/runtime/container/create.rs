@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::model::container::{ContainerConfig, EngineState};
 use crate::model::ids::ContainerId;
 use crate::model::mount::MountSource;
-use crate::model::sandbox::{NamespaceMode, SandboxConfig};
+use crate::model::sandbox::{NamespaceMode, SandboxConfig, SandboxState};
 use crate::model::{labels, name};
 use crate::runtime::claim::Claim;
 use crate::runtime::configure::{Asked, config_hash};
@@ -90,14 +90,12 @@ impl Runtime {
 
     async fn running_sandbox(&self, id: &str) -> Result<ContainerFacts, Error> {
         let sandbox = self.resolve(id, Wanted::Sandbox).await?;
-        if matches!(
-            sandbox.life.engine_state,
-            EngineState::Running | EngineState::Paused
-        ) {
+        let state = self.sandbox_state(&sandbox.id, sandbox.life.engine_state);
+        if state == SandboxState::Ready {
             return Ok(sandbox);
         }
         Err(Error::Precondition(format!(
-            "pod sandbox {} does not run: containers can be created in a ready sandbox only",
+            "pod sandbox {} is not ready: containers can be created in a ready sandbox only",
             sandbox.id
         )))
     }

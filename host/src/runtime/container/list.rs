@@ -107,7 +107,7 @@ impl Runtime {
                     .inspect(&entry.id)
                     .await
                     .map_err(Error::engine(format!("inspecting container {}", entry.id)))?;
-                self.life_of(&facts.id, &facts.life).state
+                self.life_of(&facts).state
             }
         })
     }

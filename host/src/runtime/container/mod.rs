@@ -7,6 +7,7 @@
 pub mod create;
 pub mod exec_sync;
 pub mod list;
+mod oom_group;
 pub mod remove;
 pub mod start;
 pub mod status;
@@ -16,14 +17,15 @@ pub mod update_resources;
 use std::collections::BTreeMap;
 
 use super::Runtime;
-use crate::model::container::{ContainerMetadata, Life, LifeFacts, life};
+use super::ports::ContainerFacts;
+use crate::model::container::{ContainerMetadata, Life, life};
 use crate::model::labels;
 use crate::model::name;
 
 impl Runtime {
     /// A container's life in CRI's terms; a failed start has the time at which we saw it fail.
-    fn life_of(&self, id: &str, facts: &LifeFacts) -> Life {
-        life(facts, self.failed_start(id))
+    fn life_of(&self, container: &ContainerFacts) -> Life {
+        life(&container.life, self.failed_start(container))
     }
 
     /// CRI `image_ref`: a repo digest of the image where it has one, else its ID.

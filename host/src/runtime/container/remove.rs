@@ -32,7 +32,7 @@ impl Runtime {
             "removing container {}",
             container.id
         )))?;
-        self.forget_failed_start(&container.id);
+        self.forget_failed_start(&container).await;
         Ok(())
     }
 }

@@ -20,6 +20,13 @@ impl Runtime {
         ) {
             return Ok(());
         }
+        // CRI's life of a container has one run; what could not be run at all may be tried again.
+        if container.life.started_at > 0 {
+            return Err(Error::Precondition(format!(
+                "container {} has ended: create a new one",
+                container.id
+            )));
+        }
         let facts = self.facts().await?;
         if let Some(source) = log_source(&container, &facts) {
             self.logs.prepare(&source.cri_log).await?;
@@ -27,11 +34,12 @@ impl Runtime {
         }
         match self.engine.start(&container.id).await {
             Ok(()) => {
-                self.forget_failed_start(&container.id);
+                self.forget_failed_start(&container).await;
+                self.set_oom_group(&container, &facts).await;
                 Ok(())
             }
             Err(error) => {
-                self.note_failed_start(&container.id);
+                self.note_failed_start(&container).await;
                 self.logs.forget(&container.id).await;
                 let error = clearer(self.not_of_itself(&container.id, error).await);
                 Err(Error::engine(format!(
@@ -83,7 +91,7 @@ pub(in crate::runtime) fn log_source(
 }
 
 /// Words of runtimes below the engine that only their authors understand, and what they mean.
-const MEANINGS: [(&str, &str); 5] = [
+const MEANINGS: [(&str, &str); 7] = [
     (
         "No such container",
         "the pod sandbox does not exist (any more)",
@@ -99,6 +107,14 @@ const MEANINGS: [(&str, &str); 5] = [
     (
         "cannot join network of a non running container",
         "the pod sandbox does not run (any more)",
+    ),
+    (
+        "cannot join network namespace of a non running container",
+        "the pod sandbox does not run (any more)",
+    ),
+    (
+        "is not a valid action for seccomp",
+        "linux.security_context.seccomp: the container runtime does not know an action that the profile names",
     ),
     (
         "unable to start container process: error adding seccomp",

@@ -16,7 +16,7 @@ impl Runtime {
     /// [`Error::NotFound`] for one that is not there.
     pub async fn container_status(&self, id: &str) -> Result<ContainerStatus, Error> {
         let facts = self.resolve(id, Wanted::Container).await?;
-        let life = self.life_of(&facts.id, &facts.life);
+        let life = self.life_of(&facts);
         if life.state == ContainerState::Exited {
             self.logs.complete(&facts.id).await;
         }

@@ -1,5 +1,6 @@
 //! The records that must outlive the daemon, as the verbs see them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
@@ -46,6 +47,9 @@ pub struct SandboxRecord {
     pub host_network: bool,
     /// Its published ports.
     pub port_mappings: Vec<PortMapping>,
+    /// When starts of its containers failed, by container ID, in nanoseconds since the epoch.
+    #[serde(default)]
+    pub failed_starts: BTreeMap<String, i64>,
 }
 
 /// The store of sandbox records and of the files that belong to sandboxes.

@@ -20,7 +20,7 @@ use crate::model::labels;
 use crate::model::sandbox::{NamespaceMode, SandboxState};
 
 impl Runtime {
-    fn sandbox_state(&self, id: &str, engine_state: EngineState) -> SandboxState {
+    pub(super) fn sandbox_state(&self, id: &str, engine_state: EngineState) -> SandboxState {
         let runs = matches!(engine_state, EngineState::Running | EngineState::Paused);
         let complete = match self.store.get(id) {
             Some(record) => record.complete,
@@ -35,7 +35,7 @@ impl Runtime {
     }
 
     /// IDs of the containers in a sandbox, those of every state.
-    async fn containers_of(
+    pub(super) async fn containers_of(
         &self,
         sandbox_id: &str,
     ) -> Result<Vec<super::ports::ContainerEntry>, Error> {

@@ -29,7 +29,6 @@ impl Runtime {
         let containers = self.containers_of(&sandbox.id).await?;
         let removals = containers.iter().map(|container| async move {
             self.logs.forget(&container.id).await;
-            self.forget_failed_start(&container.id);
             let result = gone_is_fine(self.engine.remove(&container.id).await);
             (
                 format!("removing container {} of its pod sandbox", container.id),

@@ -76,6 +76,14 @@ struct Run<'a> {
     request: RunSandbox,
 }
 
+/// What the step `create` came to.
+enum Made {
+    /// A sandbox to be recorded, started and connected.
+    New(String),
+    /// One that an earlier try of the same request finished.
+    Ready(String),
+}
+
 impl Run<'_> {
     async fn steps(&mut self, undo: &mut UndoStack) -> Result<SandboxId, Error> {
         let facts = self.runtime.facts().await?;
@@ -83,7 +91,10 @@ impl Run<'_> {
         let image = self.pick_image().await?;
         let resolv_conf = self.write_files(undo).await?;
         let body = self.make_body(&image, resolv_conf, facts).await?;
-        let id = self.create(&body, undo).await?;
+        let id = match self.create(&body, undo).await? {
+            Made::Ready(id) => return Ok(SandboxId::new(id)),
+            Made::New(id) => id,
+        };
         self.record(&id, false, undo).await?;
         self.start(&id).await?;
         self.attach(&id, undo).await?;
@@ -165,7 +176,7 @@ impl Run<'_> {
         self.runtime.configure(asked, translated.draft, facts).await
     }
 
-    async fn create(&mut self, body: &Value, undo: &mut UndoStack) -> Result<String, Error> {
+    async fn create(&mut self, body: &Value, undo: &mut UndoStack) -> Result<Made, Error> {
         let claimed = self
             .runtime
             .claim(Claim {
@@ -175,11 +186,15 @@ impl Run<'_> {
                 body,
             })
             .await?;
+        if claimed.ready {
+            self.runtime.store.remove_files(&self.key).await?;
+            return Ok(Made::Ready(claimed.id));
+        }
         undo.push(Done::Container(claimed.id.clone()));
         if let Some(key) = claimed.create_key {
             self.take_key(key, undo).await?;
         }
-        Ok(claimed.id)
+        Ok(Made::New(claimed.id))
     }
 
     /// An adopted sandbox bind-mounts the file under the key it was made with: that one must be there, ours need not.
@@ -203,6 +218,7 @@ impl Run<'_> {
                 runtime_handler: config.runtime_handler.clone(),
                 host_network: self.host_network,
                 port_mappings: config.port_mappings.clone(),
+                failed_starts: Default::default(),
             })
             .await?;
         Ok(())

@@ -32,7 +32,10 @@ impl Runtime {
             .await?;
         gone_is_fine(self.engine.stop(&sandbox.id, SANDBOX_GRACE).await).map_err(Error::engine(
             format!("stopping pod sandbox {}", sandbox.id),
-        ))
+        ))?;
+        // One that was being started meanwhile, with a PID namespace of its own, outlives its sandbox's process; from here
+        // on none can be started any more.
+        self.stop_containers_of(&sandbox.id).await
     }
 
     pub(super) async fn stop_containers_of(&self, sandbox_id: &str) -> Result<(), Error> {
