@@ -382,12 +382,8 @@ fn the_plugin_stands_in_the_verbose_status() {
 #[test]
 #[ignore = "needs an engine"]
 fn without_a_plugin_platform_fields_are_refused() {
-    let Some(binary) = environment::plain_binary() else {
-        println!("SKIPPED: SPRINGLINE_PLAIN_BIN names no daemon that was built without plugins");
-        return;
-    };
     let scene = Scene::alone_with(Options {
-        binary,
+        binary: environment::plain_binary(),
         ..Options::default()
     });
     let pod = scene.pod();

@@ -20,9 +20,9 @@ pub fn binary() -> PathBuf {
     required("SPRINGLINE_BIN").into()
 }
 
-/// A daemon built without plugins, where there is one.
-pub fn plain_binary() -> Option<PathBuf> {
-    env::var_os("SPRINGLINE_PLAIN_BIN").map(PathBuf::from)
+/// A daemon built without plugins.
+pub fn plain_binary() -> PathBuf {
+    required("SPRINGLINE_PLAIN_BIN").into()
 }
 
 /// The engine's socket.

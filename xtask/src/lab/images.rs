@@ -237,15 +237,24 @@ pub(super) fn busybox_layer() -> Outcome<Rc<Blob>> {
 /// Debian's busybox, the dynamic build: the static one runs applets without
 /// exec, which the suite's case about masked paths notices.
 fn busybox() -> Outcome<PathBuf> {
-    let folder = super::cache()?.join("busybox");
+    unpacked_busybox("busybox")
+}
+
+/// Debian's static busybox: one file that needs nothing else. It is not installed, since it would drive out the other one.
+pub(super) fn static_busybox() -> Outcome<PathBuf> {
+    unpacked_busybox("busybox-static")
+}
+
+fn unpacked_busybox(package: &str) -> Outcome<PathBuf> {
+    let folder = super::cache()?.join(package);
     // Older releases have /bin apart from /usr/bin.
     let places = ["root/usr/bin/busybox", "root/bin/busybox"].map(|place| folder.join(place));
     let found = || places.iter().find(|place| place.exists()).cloned();
     if let Some(program) = found() {
         return Ok(program);
     }
-    packages::unpack(&["busybox"], &folder)?;
-    found().context("Debian's package busybox holds no busybox")
+    packages::unpack(&[package], &folder)?;
+    found().context(format!("Debian's package {package} holds no busybox"))
 }
 
 /// The shared libraries of a program, as this machine's loader finds them.

@@ -16,7 +16,7 @@ pub(crate) mod go;
 mod images;
 mod layers;
 mod network;
-pub(crate) mod packages;
+mod packages;
 pub(crate) mod registry;
 
 use std::{
@@ -129,6 +129,11 @@ fn exec(version: Version, command: &[OsString]) -> Outcome {
 /// A root file system with busybox, as a tar file.
 pub(crate) fn busybox_tar() -> Outcome<Vec<u8>> {
     Ok(images::busybox_layer()?.bytes.clone())
+}
+
+/// A static busybox, for those who make an image of it.
+pub(crate) fn static_busybox() -> Outcome<PathBuf> {
+    images::static_busybox()
 }
 
 /// A key for what bytes say, in hex digits.
