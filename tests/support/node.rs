@@ -3,9 +3,11 @@
 //! Two daemons on one engine see each other's pods, and one that starts follows the logs of all: so a test with a daemon of
 //! its own has the engine to itself.
 
+use std::fs::File;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cri_api::runtime::v1::{ImageSpec, PullImageRequest};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::daemon::{Daemon, Options};
 use crate::engine::Engine;
@@ -63,10 +65,12 @@ impl Node {
     }
 }
 
-/// Once per process: removes what a run that was killed left, and fetches the image that tests run.
+/// Once per process: takes the engine for it, removes what a run that was killed left, and fetches the image that tests run.
 fn prepare_engine() {
     static PREPARED: OnceLock<()> = OnceLock::new();
+    static ENGINE_IS_OURS: OnceLock<File> = OnceLock::new();
     PREPARED.get_or_init(|| {
+        ENGINE_IS_OURS.get_or_init(take_engine);
         let engine = Engine::at(&environment::engine_socket());
         for id in engine.labelled(SCENE_LABEL) {
             engine.remove(&id);
@@ -87,4 +91,12 @@ fn prepare_engine() {
             .pull_image(pull)
             .expect("pull the test image");
     });
+}
+
+/// Waits until no other process runs these tests on this engine; its turn ends with the process.
+fn take_engine() -> File {
+    let path = environment::engine_socket().with_extension("e2e-lock");
+    let lock = File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    lock
 }
