@@ -74,7 +74,14 @@ fn ends_are_told_apart() {
     for (name, script, memory, code, reason) in [
         ("well", "exit 0", 0, 0, "Completed"),
         ("badly", "exit 3", 0, 3, "Error"),
-        ("too-big", "tail /dev/zero", 32 << 20, 137, "OOMKilled"),
+        // The engine hears of the kernel's kill apart from the end; one that came right after it might overtake it.
+        (
+            "too-big",
+            "tail /dev/zero; sleep 2; exit 137",
+            32 << 20,
+            137,
+            "OOMKilled",
+        ),
     ] {
         let (_, status) = scene.run_to_end(&pod, name, script, |config| {
             configs::resources(config).memory_limit_in_bytes = memory;
