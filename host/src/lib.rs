@@ -27,6 +27,7 @@ pub mod plugin;
 pub mod runtime;
 pub mod shutdown;
 pub mod store;
+pub mod streaming;
 pub mod telemetry;
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@ mod logs;
 mod network;
 mod plugins;
 mod store;
+mod streams;
 
 pub use crate::model::engine::{EngineFacts, Version};
 pub use engine::{
@@ -18,3 +19,6 @@ pub use logs::{ContainerLogs, LogError, LogSource};
 pub use network::{NetworkError, NetworkPlan, NetworkReadiness, PodNetwork};
 pub use plugins::{Configured, Hook, PluginCall, PluginError, PluginStatus, Plugins, Subject};
 pub use store::{SandboxRecord, SandboxStore, StoreError};
+pub use streams::{
+    ExecSpec, Output, PodDialer, Session, SessionControl, StreamBackend, StreamSpec, StreamUrls,
+};
