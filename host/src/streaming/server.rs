@@ -211,9 +211,8 @@ impl StreamingServer {
             .max_buf_size(head_bytes)
             .serve_connection(TokioIo::new(socket), service)
             .with_upgrades();
-        match tokio::time::timeout(time * 2, connection).await {
-            Ok(Err(error)) => tracing::debug!(%error, "a streaming client makes no sense"),
-            Ok(Ok(())) | Err(_) => {}
+        if let Ok(Err(error)) = tokio::time::timeout(time * 2, connection).await {
+            tracing::debug!(%error, "a streaming client makes no sense");
         }
     }
 

@@ -23,6 +23,7 @@ use super::session::{self, Around, Command};
 use super::socket::Socket;
 
 type Answer = Response<Full<Bytes>>;
+type Refused = Box<Answer>;
 
 const PROTOCOLS: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 const ACCEPTED: HeaderName = HeaderName::from_static("x-accepted-stream-protocol-versions");
@@ -45,15 +46,15 @@ pub(super) async fn answer(
 ) -> Result<Answer, Infallible> {
     let asked = match take_request(&server, &request) {
         Ok(asked) => asked,
-        Err(refused) => return Ok(refused),
+        Err(refused) => return Ok(*refused),
     };
     let Ok(slot) = Arc::clone(&server.sessions).try_acquire_owned() else {
         let words = "too many streaming sessions run already";
-        return Ok(refuse(StatusCode::SERVICE_UNAVAILABLE, words));
+        return Ok(*refuse(StatusCode::SERVICE_UNAVAILABLE, words));
     };
     let (agreed, response) = match agree(asked, request.headers()) {
         Ok(agreed) => agreed,
-        Err(refused) => return Ok(refused),
+        Err(refused) => return Ok(*refused),
     };
     let upgrade = hyper::upgrade::on(&mut request);
     sessions.spawn(begin(upgrade, agreed, around, slot));
@@ -63,7 +64,7 @@ pub(super) async fn answer(
 fn take_request(
     server: &StreamingServer,
     request: &Request<body::Incoming>,
-) -> Result<session::Request, Answer> {
+) -> Result<session::Request, Refused> {
     if !matches!(*request.method(), Method::GET | Method::POST) {
         let words = "only GET and POST begin a stream";
         return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, words));
@@ -83,7 +84,7 @@ fn take_request(
     }
 }
 
-fn agree(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Answer> {
+fn agree(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Refused> {
     let upgrades = names(headers, &CONNECTION);
     let to = names(headers, &UPGRADE);
     let asks = |name: &str| to.iter().any(|asked| asked.eq_ignore_ascii_case(name));
@@ -101,7 +102,7 @@ fn agree(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer
     }
 }
 
-fn spdy(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Answer> {
+fn spdy(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Refused> {
     let mut offered = names(headers, &PROTOCOLS);
     let (agreed, name) = match command(asked) {
         Ok(command) => {
@@ -126,7 +127,7 @@ fn spdy(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer)
     Ok((agreed, response))
 }
 
-fn websocket(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Answer> {
+fn websocket(asked: session::Request, headers: &HeaderMap) -> Result<(Agreed, Answer), Refused> {
     let wrong = |words| refuse(StatusCode::BAD_REQUEST, words);
     let version = headers.get("sec-websocket-version");
     if version.is_none_or(|version| version != "13") {
@@ -179,7 +180,7 @@ fn command(asked: session::Request) -> Result<Command, (String, Vec<u16>)> {
 fn common<T: Copy>(
     offered: &[String],
     known: &[(&'static str, T)],
-) -> Result<(&'static str, T), Answer> {
+) -> Result<(&'static str, T), Refused> {
     protocol::choose(offered, known).ok_or_else(|| {
         let words = format!("no protocol in common: the client offers {offered:?}");
         let mut refused = refuse(StatusCode::FORBIDDEN, words);
@@ -213,7 +214,7 @@ fn switch(to: &'static str) -> Answer {
     response
 }
 
-fn refuse(status: StatusCode, words: impl Into<String>) -> Answer {
+fn refuse(status: StatusCode, words: impl Into<String>) -> Refused {
     let mut words: String = words.into();
     words.push('\n');
     let mut response = Response::new(Full::from(words));
@@ -224,7 +225,7 @@ fn refuse(status: StatusCode, words: impl Into<String>) -> Answer {
         http::header::CONTENT_TYPE,
         HeaderValue::from_static("text/plain; charset=utf-8"),
     );
-    response
+    Box::new(response)
 }
 
 async fn begin(

@@ -97,26 +97,17 @@ async fn sizes_before_and_during() {
     let scene = Scene::new();
     for protocol in [V4, "v3.channel.k8s.io"] {
         let url = scene.exec("sizes", TTY);
-        let spdy = Spdy::dial(&url, protocol).await;
-        let mut client = Command::on(spdy, protocol, TTY).await;
+        let mut client = Command::start(&url, protocol, TTY).await;
         let (resize, stdout) = (client.resize, client.stdout);
-        client
-            .spdy
-            .data(resize, "{\"Width\":80,\"Height\":24}\n", false)
-            .await;
         let mut got = String::new();
+        // The third piece completes what the second begins.
         for (more, expected) in [
+            ("{\"Width\":80,\"Height\":24}\n", "80x24;"),
             ("{\"Width\":100,\"Hei", "80x24;"),
             ("ght\":30}\n", "80x24;100x30;"),
         ] {
             client.spdy.data(resize, more, false).await;
-            // The second size is complete with the second piece only.
-            let wanted = if more.starts_with('{') {
-                "80x24;"
-            } else {
-                expected
-            };
-            while got != wanted {
+            while got != expected {
                 match client.spdy.next_event().await.unwrap() {
                     Frame::Data { stream, bytes, .. } if stream == stdout => {
                         got.push_str(std::str::from_utf8(&bytes).unwrap());
@@ -128,7 +119,7 @@ async fn sizes_before_and_during() {
         let stdin = client.stdin;
         client.spdy.data(stdin, "", true).await;
         let said = client.said().await;
-        assert_eq!(status(&said.error).0, "Success");
+        assert!(said.error.is_empty() || status(&said.error).0 == "Success");
     }
 }
 

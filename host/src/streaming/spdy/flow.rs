@@ -25,7 +25,7 @@ use crate::streaming::stream::Pace;
 /// Windows at the start.
 pub const INITIAL_WINDOW: i64 = 64 * 1024;
 /// How long a peer has to answer a PING that asks for its WINDOW_UPDATE.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub const PATIENCE: Duration = Duration::from_millis(300);
 const LARGEST_WINDOW: i64 = 0x7fff_ffff;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

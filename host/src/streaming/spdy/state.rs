@@ -149,8 +149,8 @@ impl Drop for StreamState {
     fn drop(&mut self) {
         self.shared.lock().remove(&self.id);
         self.shared.flow.forget(self.id);
-        let was_reset = self.stopped.is_cancelled();
-        if !was_reset && !(self.finished.load(Ordering::Acquire) && self.inbox.ended()) {
+        let in_order = self.finished.load(Ordering::Acquire) && self.inbox.ended();
+        if !in_order && !self.stopped.is_cancelled() {
             self.shared.reset(self.id, RstStatus::Cancel);
         }
     }
