@@ -37,7 +37,7 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
 const BACK: &[&str] = &["draft", "model", "runtime::ports"];
 
 /// Crates that one module of the host owns. (`cli/doctor` asks about the daemon through `cri::listener`.)
-const OWNERS: [(&str, &str); 7] = [
+const OWNERS: [(&str, &str); 12] = [
     ("tonic", "cri"),
     ("tonic_health", "cri"),
     ("tonic_reflection", "cri"),
@@ -45,6 +45,11 @@ const OWNERS: [(&str, &str); 7] = [
     ("cri_api", "cri"),
     ("bollard", "docker"),
     ("wasmtime", "plugin"),
+    ("flate2", "streaming"),
+    ("rcgen", "streaming"),
+    ("rustls", "streaming"),
+    ("tokio_rustls", "streaming"),
+    ("tokio_tungstenite", "streaming"),
 ];
 
 const LONGEST: usize = 400;

@@ -37,6 +37,15 @@ pub struct ConfigFlags {
     /// Where the streaming server listens [default: 127.0.0.1:0]
     #[arg(long, value_name = "IP:PORT")]
     streaming_bind_addr: Option<String>,
+    /// Whether the streaming server speaks TLS: on or off [default: off]
+    #[arg(long, value_name = "ON|OFF")]
+    streaming_tls: Option<String>,
+    /// Its certificate, in PEM form [default: one that is made at the start]
+    #[arg(long, value_name = "FILE")]
+    streaming_tls_cert: Option<String>,
+    /// The private key of that certificate, in PEM form
+    #[arg(long, value_name = "FILE")]
+    streaming_tls_key: Option<String>,
     /// error, warn, info, debug, trace, or a filter such as warn,springline::docker=trace [default: info]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -65,6 +74,9 @@ impl ConfigFlags {
             network_plugin,
             pod_infra_container_image,
             streaming_bind_addr,
+            streaming_tls,
+            streaming_tls_cert,
+            streaming_tls_key,
             log_level,
             log_format,
         } = self;
@@ -81,6 +93,9 @@ impl ConfigFlags {
             ("network-plugin", one(network_plugin)),
             ("pod-infra-container-image", one(pod_infra_container_image)),
             ("streaming-bind-addr", one(streaming_bind_addr)),
+            ("streaming-tls", one(streaming_tls)),
+            ("streaming-tls-cert", one(streaming_tls_cert)),
+            ("streaming-tls-key", one(streaming_tls_key)),
             ("log-level", one(log_level)),
             ("log-format", one(log_format)),
         ]
@@ -115,6 +130,9 @@ mod tests {
             ("seccomp-root", "/o/seccomp"),
             ("pod-infra-container-image", "other:1"),
             ("streaming-bind-addr", "127.0.0.1:10010"),
+            ("streaming-tls", "on"),
+            ("streaming-tls-cert", "/o/cert.pem"),
+            ("streaming-tls-key", "/o/key.pem"),
             ("log-level", "debug"),
             ("log-format", "json"),
         ])

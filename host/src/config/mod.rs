@@ -43,6 +43,12 @@ pub struct Config {
     pub pod_infra_container_image: Option<String>,
     /// Where the streaming server listens (`streaming-bind-addr`); port 0 = any free one.
     pub streaming_bind_addr: SocketAddr,
+    /// Whether the streaming server speaks TLS (`streaming-tls`).
+    pub streaming_tls: bool,
+    /// Its certificate (`streaming-tls-cert`); absolute. `None` = one is made at the start.
+    pub streaming_tls_cert: Option<PathBuf>,
+    /// That certificate's private key (`streaming-tls-key`); absolute.
+    pub streaming_tls_key: Option<PathBuf>,
     /// Which log lines are written (`log-level`).
     pub log_level: LogFilter,
     /// In which form they are (`log-format`).
@@ -69,6 +75,9 @@ impl Default for Config {
             network_plugin: NetworkPlugin::Docker,
             pod_infra_container_image: None,
             streaming_bind_addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            streaming_tls: false,
+            streaming_tls_cert: None,
+            streaming_tls_key: None,
             log_level: LogFilter::default(),
             log_format: LogFormat::default(),
         }

@@ -187,6 +187,34 @@ pub static SETTINGS: &[Setting] = &[
         show: |config| Value::Text(config.streaming_bind_addr.to_string()),
     },
     Setting {
+        key: "streaming-tls",
+        take: Take::Text(|config, text| {
+            config.streaming_tls = match text {
+                "on" => true,
+                "off" => false,
+                other => return Err(format!("`{other}` is neither on nor off")),
+            };
+            Ok(())
+        }),
+        show: |config| Value::Text(if config.streaming_tls { "on" } else { "off" }.to_owned()),
+    },
+    Setting {
+        key: "streaming-tls-cert",
+        take: Take::Text(|config, text| {
+            config.streaming_tls_cert = file(text)?;
+            Ok(())
+        }),
+        show: |config| shown(config.streaming_tls_cert.as_deref()),
+    },
+    Setting {
+        key: "streaming-tls-key",
+        take: Take::Text(|config, text| {
+            config.streaming_tls_key = file(text)?;
+            Ok(())
+        }),
+        show: |config| shown(config.streaming_tls_key.as_deref()),
+    },
+    Setting {
         key: "log-level",
         take: Take::Text(|config, text| {
             config.log_level = LogFilter::parse(text).map_err(|e| e.to_string())?;
@@ -204,6 +232,22 @@ pub static SETTINGS: &[Setting] = &[
         show: |config| Value::Text(config.log_format.as_str().to_owned()),
     },
 ];
+
+/// The absolute path of a file; empty is none.
+fn file(text: &str) -> Result<Option<PathBuf>, String> {
+    let path = Path::new(text);
+    if !text.is_empty() && !path.is_absolute() {
+        return Err(format!("`{text}` must be an absolute path"));
+    }
+    Ok((!text.is_empty()).then(|| path.to_path_buf()))
+}
+
+fn shown(path: Option<&Path>) -> Value {
+    Value::Text(
+        path.map(|path| path.display().to_string())
+            .unwrap_or_default(),
+    )
+}
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = Path::new(text);

@@ -34,6 +34,9 @@ const CASES: &[Case] = &[
             "network-plugin = \"\"",
             "pod-infra-container-image = \"\"",
             "streaming-bind-addr = \"127.0.0.1:0\"",
+            "streaming-tls = \"off\"",
+            "streaming-tls-cert = \"\"",
+            "streaming-tls-key = \"\"",
             "log-level = \"info\"",
             "log-format = \"text\"",
         ]),
@@ -221,6 +224,15 @@ const CASES: &[Case] = &[
         file: "streaming-bind-addr = '127.0.0.1'\n",
         flags: &[],
         expect: Err(&["`streaming-bind-addr`", "127.0.0.1:0"]),
+    },
+    Case {
+        name: "TLS that is half on, with a certificate somewhere",
+        file: "streaming-tls = 'yes'\nstreaming-tls-cert = 'cert.pem'\n",
+        flags: &[],
+        expect: Err(&[
+            "`yes` is neither on nor off",
+            "`cert.pem` must be an absolute path",
+        ]),
     },
     Case {
         name: "a misspelt level",

@@ -21,6 +21,7 @@ use super::socket::{Socket, Tcp};
 use super::tls::{self, TlsError, TlsSettings};
 use super::tokens::Tokens;
 use super::upgrade;
+use crate::config::Config;
 use crate::error::Error;
 use crate::runtime::ports::{ExecSpec, StreamBackend, StreamSpec, StreamUrls};
 
@@ -42,6 +43,40 @@ pub struct StreamingSettings {
     pub limits: Limits,
 }
 
+impl StreamingSettings {
+    /// What the node's configuration says, with the usual limits.
+    ///
+    /// # Errors
+    /// When only one of certificate and key is given, or either while TLS is off.
+    pub fn from_config(config: &Config) -> Result<Self, StreamingError> {
+        let files = (&config.streaming_tls_cert, &config.streaming_tls_key);
+        let tls = match (config.streaming_tls, files) {
+            (false, (None, None)) => None,
+            (true, (None, None)) => Some(TlsSettings::SelfMade),
+            (true, (Some(cert), Some(key))) => Some(TlsSettings::Files {
+                cert: cert.clone(),
+                key: key.clone(),
+            }),
+            (true, _) => {
+                return Err(StreamingError::Settings(
+                    "streaming-tls-cert and streaming-tls-key need each other",
+                ));
+            }
+            (false, _) => {
+                return Err(StreamingError::Settings(
+                    "a certificate or key for streaming is given, but streaming-tls is off",
+                ));
+            }
+        };
+        Ok(Self {
+            addr: config.streaming_bind_addr,
+            tls,
+            advertise: None,
+            limits: Limits::default(),
+        })
+    }
+}
+
 /// Why the server cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamingError {
@@ -56,6 +91,9 @@ pub enum StreamingError {
     /// TLS.
     #[error("cannot serve streams with TLS: {0}")]
     Tls(#[from] TlsError),
+    /// Settings that contradict each other.
+    #[error("{0}")]
+    Settings(&'static str),
     /// It was served already.
     #[error("the streaming server was served before")]
     Served,
@@ -267,4 +305,40 @@ fn dialable(listening: IpAddr) -> IpAddr {
     } else {
         IpAddr::from(Ipv4Addr::LOCALHOST)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_configuration_says_of_tls() {
+        let config = |on, cert: bool, key: bool| Config {
+            streaming_tls: on,
+            streaming_tls_cert: cert.then(|| "/c".into()),
+            streaming_tls_key: key.then(|| "/k".into()),
+            ..Config::default()
+        };
+        let tls = |on, cert, key| {
+            let settings = StreamingSettings::from_config(&config(on, cert, key));
+            settings.map(|settings| settings.tls)
+        };
+        assert_eq!(tls(false, false, false).unwrap(), None);
+        assert_eq!(
+            tls(true, false, false).unwrap(),
+            Some(TlsSettings::SelfMade)
+        );
+        let files = TlsSettings::Files {
+            cert: "/c".into(),
+            key: "/k".into(),
+        };
+        assert_eq!(tls(true, true, true).unwrap(), Some(files));
+        for (on, cert, key) in [
+            (true, true, false),
+            (true, false, true),
+            (false, true, true),
+        ] {
+            assert!(tls(on, cert, key).is_err(), "{on} {cert} {key}");
+        }
+    }
 }
