@@ -43,7 +43,7 @@ pub struct ConfigFlags {
     /// Its certificate, in PEM form [default: one that is made at the start]
     #[arg(long, value_name = "FILE")]
     streaming_tls_cert: Option<String>,
-    /// The private key of that certificate, in PEM form
+    /// The private key of that certificate, in PEM form [default: empty]
     #[arg(long, value_name = "FILE")]
     streaming_tls_key: Option<String>,
     /// error, warn, info, debug, trace, or a filter such as warn,springline::docker=trace [default: info]

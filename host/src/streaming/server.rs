@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
@@ -27,6 +28,8 @@ use crate::runtime::ports::{ExecSpec, StreamBackend, StreamSpec, StreamUrls};
 
 /// How long sessions get at the daemon's end to let go of what they started.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// After how long without a sign of life a client's machine is asked for one.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 /// How long to wait when no connection can be accepted, as when file descriptors are used up.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -223,7 +226,10 @@ impl StreamingServer {
         around: Arc<Around>,
         sessions: TaskTracker,
     ) {
+        // Neither is worth a refusal. The second finds clients whose machine went away without a word.
         let _ = stream.set_nodelay(true);
+        let _ = sockopt::set_socket_keepalive(&stream, true)
+            .and_then(|()| sockopt::set_tcp_keepidle(&stream, KEEPALIVE));
         let tcp = Tcp::new(stream);
         let time = self.limits.head_time;
         let socket = match &self.tls {
