@@ -37,13 +37,12 @@ const MAY_IMPORT: [(&str, &[&str]); 17] = [
 const BACK: &[&str] = &["draft", "model", "runtime::ports"];
 
 /// Crates that one module of the host owns. (`cli/doctor` asks about the daemon through `cri::listener`.)
-const OWNERS: [(&str, &str); 12] = [
+const OWNERS: [(&str, &str); 11] = [
     ("tonic", "cri"),
     ("tonic_health", "cri"),
     ("tonic_reflection", "cri"),
     ("prost_reflect", "cri"),
     ("cri_api", "cri"),
-    ("bollard", "docker"),
     ("wasmtime", "plugin"),
     ("flate2", "streaming"),
     ("rcgen", "streaming"),

@@ -61,6 +61,14 @@ on_the_real_engine! {
     commands
     commands_that_cannot_run
     commands_that_take_too_long
+    many_commands_that_take_too_long
+    sessions
+    sessions_that_cannot_run
+    sessions_that_are_given_up
+    attached_sessions
+    terminals
+    whole_outputs
+    slow_clients
     pulls
     pulls_with_a_password
 }

@@ -1,23 +1,22 @@
-//! The client: one endpoint, what is known of the engine there, and the two ways to call it (ours and bollard's).
+//! The client: one endpoint, what is known of the engine there, and calls to it.
 //!
 //! Facts are learnt with the first call and forgotten when the engine was away: a dial that failed, a connection that
 //! broke, another process behind the socket, or an engine that says its API is older than what we speak. Whoever comes
 //! first then learns them again, the others wait for it, each within its own deadline.
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bollard::{BollardRequest, ClientVersion, Docker};
-use http::header::{HOST, HeaderValue};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use tokio::sync::Mutex;
 
 use super::endpoint::{Endpoint, Stream};
 use super::raw::{self, Call, Open, READ, Reply};
-use super::{error, facts, from_docker};
+use super::{facts, from_docker};
 use crate::runtime::ports::{EngineError, EngineFacts, Version};
 
 /// The way to the engine and what is known of it.
@@ -77,20 +76,16 @@ impl Wire {
 
 /// The engine's client.
 pub(super) struct Client {
-    wire: Arc<Wire>,
+    wire: Wire,
     learning: Mutex<()>,
-    docker: Docker,
 }
 
 impl Client {
-    pub(super) fn new(endpoint: Endpoint) -> Result<Self, EngineError> {
-        let wire = Arc::new(Wire::new(endpoint));
-        let docker = bollard_on(&wire).map_err(|e| error::bollard(&wire.endpoint, e))?;
-        Ok(Self {
-            wire,
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            wire: Wire::new(endpoint),
             learning: Mutex::new(()),
-            docker,
-        })
+        }
     }
 
     /// The way to the engine.
@@ -157,15 +152,13 @@ impl Client {
         .await
     }
 
-    /// The client library, once the version it shall speak is known.
-    pub(super) async fn bollard(&self) -> Result<&Docker, EngineError> {
-        self.facts().await?;
-        Ok(&self.docker)
-    }
-
-    /// An error of the client library in our terms.
-    pub(super) fn failed(&self, error: bollard::errors::Error) -> EngineError {
-        self.wire.broke(error::bollard(&self.wire.endpoint, error))
+    /// Makes `call` and takes its connection over; the call's deadline is for the engine's consent.
+    pub(super) async fn hijack(&self, call: Call) -> Result<TokioIo<Upgraded>, EngineError> {
+        within(call.deadline, async {
+            let api = self.facts().await?.api;
+            raw::hijack(&self.wire, &call, Some(api)).await
+        })
+        .await
     }
 }
 
@@ -180,43 +173,6 @@ pub(super) async fn within<T>(
             .await
             .unwrap_or(Err(EngineError::Timeout { after })),
     }
-}
-
-type BollardResponse = Result<http::Response<hyper::body::Incoming>, bollard::errors::Error>;
-
-/// bollard on our connections. It builds paths without a version, so our request modifier puts it there.
-fn bollard_on(wire: &Arc<Wire>) -> Result<Docker, bollard::errors::Error> {
-    // It would cut slow answers; deadlines are ours.
-    const NEVER: u64 = u32::MAX as u64;
-    const NEWEST: ClientVersion = ClientVersion {
-        major_version: facts::NEWEST.major as usize,
-        minor_version: facts::NEWEST.minor as usize,
-    };
-    let transport = {
-        let wire = Arc::clone(wire);
-        move |request: BollardRequest| -> Pin<Box<dyn Future<Output = BollardResponse> + Send>> {
-            let wire = Arc::clone(&wire);
-            Box::pin(async move {
-                let (response, connection) = raw::send(&wire, request)
-                    .await
-                    .map_err(std::io::Error::other)?;
-                connection.detach();
-                Ok(response)
-            })
-        }
-    };
-    let docker =
-        Docker::connect_with_custom_transport(transport, Some("http://engine"), NEVER, &NEWEST)?;
-    let wire = Arc::clone(wire);
-    Ok(docker.with_request_modifier(move |mut request| {
-        if let Some(uri) = raw::origin_form(request.uri(), wire.version()) {
-            *request.uri_mut() = uri;
-        }
-        if let Ok(host) = HeaderValue::from_str(wire.endpoint.host()) {
-            request.headers_mut().insert(HOST, host);
-        }
-        request
-    }))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! What the engine's refusals, the registry's behind it, and the client library's errors mean in the port's terms.
+//! What the engine's refusals, the registry's behind it, and a broken connection mean in the port's terms.
 //!
 //! By status code, never by human text, with one exception that the engine leaves no choice about: errors of a pull come
 //! inside a stream that began with 200, mostly without a code ([`registry`]).
 
-use bollard::errors::Error as BollardError;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
@@ -73,23 +72,6 @@ pub(super) fn registry(code: Option<i64>, message: &str) -> EngineError {
         Some(404) => EngineError::NotFound(message),
         _ if says(&MISSING) => EngineError::NotFound(message),
         _ => EngineError::Failed(message),
-    }
-}
-
-/// An error of the client library. Ours travel through it inside its I/O error, since it calls our transport.
-pub(super) fn bollard(endpoint: &Endpoint, error: BollardError) -> EngineError {
-    match error {
-        BollardError::DockerResponseServerError {
-            status_code,
-            message,
-        } => status(status_code, message.as_bytes()),
-        BollardError::IOError { err } => match err.downcast::<EngineError>() {
-            Ok(ours) => ours,
-            Err(err) => endpoint.unreachable(err),
-        },
-        BollardError::HyperResponseError { err } => hyper(endpoint, &err),
-        BollardError::DockerStreamError { error } => EngineError::Failed(shortened(&error)),
-        other => EngineError::Garbled(shortened(&other.to_string())),
     }
 }
 

@@ -1,127 +1,121 @@
-//! Running a command in a container and waiting for it.
+//! A command in a container, as the engine keeps it: made, started on a hijacked connection, asked for its end.
 //!
-//! The stream is bollard's: attached, both outputs apart. An exec counts as ended only when the engine says so: its stream
-//! ends early when the command closes its outputs, and late when its children keep them. Whatever ends the wait first (the
-//! timeout, an error, the caller dropping the future) also ends the command ([`super::exec_end`]).
+//! An exec counts as ended only when the engine says so: its stream ends early when the command closes its outputs, and late
+//! when its children keep them. Each carries a mark in its environment by which it and what it left behind is found again
+//! ([`super::exec_end`]). What waits for a command is [`super::exec_sync`], what talks to it [`super::session`].
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bollard::container::LogOutput;
-use bollard::exec::{StartExecOptions, StartExecResults};
-use futures_util::StreamExt;
-use serde_json::json;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 
-use super::client::{Client, within};
-use super::exec_end;
+use super::client::Client;
+use super::exec_end::Guard;
 use super::from_docker::exec::{CreatedExec, Exec};
 use super::path;
-use super::raw::{Call, WRITE};
-use crate::runtime::ports::{EngineError, ExecOutput};
+use super::raw::Call;
+use crate::runtime::ports::{EngineError, ExecSpec};
 
 /// Exit codes of a shell, and the engine's, for a command that could not be run.
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
-pub(super) async fn run(
-    client: &Arc<Client>,
-    id: &str,
-    cmd: &[String],
-    limit: usize,
-    timeout: Option<Duration>,
-) -> Result<ExecOutput, EngineError> {
-    let body = json!({"AttachStdout": true, "AttachStderr": true, "Cmd": cmd});
-    let call = Call::post(path::container(id, "/exec")?).json(&body);
-    let created: CreatedExec = client.json(call, "the answer to an exec").await?;
-    let exec = created.id;
-    if !path::names_something(&exec) {
-        return Err(EngineError::Garbled(format!("an exec with ID {exec:?}")));
-    }
-    let running = exec_end::Running::new(client, &exec);
-    match within(timeout, attached(client, &exec, limit)).await {
-        Ok(output) => {
-            running.has_ended();
-            Ok(output)
-        }
-        Err(error) => {
-            // Whoever is told that time is up is told that it is gone; after other errors it ends in the background.
-            if matches!(error, EngineError::Timeout { .. }) {
-                running.end().await;
-            }
-            Err(error)
-        }
-    }
+/// The variable that carries the mark.
+const MARK: &str = "SPRINGLINE_EXEC";
+
+/// An exec that was made.
+pub(super) struct Made {
+    /// The engine's ID of it.
+    pub(super) id: String,
+    /// What its environment carries, `NAME=value`.
+    pub(super) mark: String,
+    tty: bool,
 }
 
-async fn attached(client: &Client, exec: &str, limit: usize) -> Result<ExecOutput, EngineError> {
-    let mut output = ExecOutput::default();
-    match follow(client, exec, limit, &mut output).await {
+/// What became of its start.
+pub(super) enum Start {
+    /// It runs, or will, at the other end of this.
+    Runs(TokioIo<Upgraded>),
+    /// It could not be run, and this says why.
+    CannotRun { exit_code: i32, reason: String },
+}
+
+pub(super) async fn create(
+    client: &Client,
+    container: &str,
+    spec: &ExecSpec,
+) -> Result<Made, EngineError> {
+    let mark = mark()?;
+    let call = Call::post(path::container(container, "/exec")?).json(&body(spec, &mark));
+    let CreatedExec { id } = client.json(call, "the answer to an exec").await?;
+    if !path::names_something(&id) {
+        return Err(EngineError::Garbled(format!("an exec with ID {id:?}")));
+    }
+    let tty = spec.streams.tty;
+    Ok(Made { id, mark, tty })
+}
+
+fn body(spec: &ExecSpec, mark: &str) -> Value {
+    let streams = spec.streams;
+    let mut body = json!({
+        "AttachStdin": streams.stdin,
+        "AttachStdout": streams.stdout,
+        "AttachStderr": streams.stderr && !streams.tty,
+        "Tty": streams.tty,
+        "Cmd": spec.cmd,
+        "Env": [mark],
+    });
+    if streams.tty
+        && streams.stdin
+        && let Some(body) = body.as_object_mut()
+    {
+        body.insert("DetachKeys".to_owned(), never_typed(mark).into());
+    }
+    body
+}
+
+/// Detach keys that nobody types. There is no way to have none, and none given means ctrl-p ctrl-q, which a shell's user
+/// does type. The engine holds a first key back until it sees the next, so the first is one that shows no effect by itself:
+/// NUL, which sets the mark in editors.
+fn never_typed(mark: &str) -> String {
+    let (_, secret) = mark.split_once('=').unwrap_or_default();
+    secret.chars().fold("ctrl-@".to_owned(), |mut keys, key| {
+        keys.push(',');
+        keys.push(key);
+        keys
+    })
+}
+
+/// Starts the exec. From here on it may run, whatever is answered, so `guard` is there before.
+pub(super) async fn start(
+    client: &Client,
+    made: &Made,
+    guard: &mut Guard,
+) -> Result<Start, EngineError> {
+    let body = json!({"Detach": false, "Tty": made.tty});
+    let call = Call::post(format!("/exec/{}/start", made.id)).json(&body);
+    let error = match client.hijack(call).await {
+        Ok(stream) => return Ok(Start::Runs(stream)),
+        Err(error) => error,
+    };
+    match error {
         // Some engines refuse the start of what cannot be run; the exit code they keep all the same.
-        Err(EngineError::BadRequest(reason) | EngineError::Failed(reason)) => {
-            let state = inspect(client, exec).await?;
+        EngineError::BadRequest(reason) | EngineError::Failed(reason) => {
+            let state = inspect(client, &made.id).await?;
             match state.exit_code {
-                Some(code) if !state.running && CANNOT_RUN.contains(&code) => {
-                    output.exit_code = code;
-                    output.stderr = reason.into_bytes();
-                    output.stderr.truncate(limit);
-                    Ok(output)
+                Some(exit_code) if never_ran(&state) => {
+                    guard.has_ended();
+                    Ok(Start::CannotRun { exit_code, reason })
                 }
                 _ => Err(EngineError::Failed(reason)),
             }
         }
-        Err(other) => Err(other),
-        Ok(()) => {
-            let state = ended(client, exec).await?;
-            output.exit_code = state.exit_code.unwrap_or_default();
-            Ok(said_where_it_belongs(output, &state))
+        EngineError::NotFound(_) | EngineError::Conflict(_) | EngineError::Denied(_) => {
+            guard.has_ended();
+            Err(error)
         }
+        error => Err(error),
     }
-}
-
-/// Starts the exec and reads its stream to the end; what is beyond `limit` is read and dropped, so that the command can go on.
-async fn follow(
-    client: &Client,
-    exec: &str,
-    limit: usize,
-    output: &mut ExecOutput,
-) -> Result<(), EngineError> {
-    let docker = client.bollard().await?;
-    let options = StartExecOptions {
-        detach: false,
-        tty: false,
-        output_capacity: Some(64 << 10),
-    };
-    let start = async {
-        docker
-            .start_exec(exec, Some(options))
-            .await
-            .map_err(|e| client.failed(e))
-    };
-    // The input half is held: closing it may end the connection.
-    let StartExecResults::Attached {
-        output: mut stream,
-        input: _input,
-    } = within(Some(WRITE), start).await?
-    else {
-        return Err(EngineError::Garbled("a detached exec".to_owned()));
-    };
-    while let Some(piece) = stream.next().await {
-        match piece.map_err(|e| client.failed(e))? {
-            LogOutput::StdOut { message } => keep(&mut output.stdout, &message, limit),
-            LogOutput::StdErr { message } => keep(&mut output.stderr, &message, limit),
-            LogOutput::StdIn { .. } => {}
-            LogOutput::Console { .. } => {
-                return Err(EngineError::Garbled(
-                    "an exec's stream without its frames".to_owned(),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn keep(buffer: &mut Vec<u8>, piece: &[u8], limit: usize) {
-    let room = limit.saturating_sub(buffer.len());
-    buffer.extend_from_slice(piece.get(..room).unwrap_or(piece));
 }
 
 /// What the engine says of the exec.
@@ -131,7 +125,7 @@ pub(super) async fn inspect(client: &Client, exec: &str) -> Result<Exec, EngineE
 }
 
 /// Waits until the exec has ended. The engine has no call for that; it mostly has ended when its stream did.
-async fn ended(client: &Client, exec: &str) -> Result<Exec, EngineError> {
+pub(super) async fn ended(client: &Client, exec: &str) -> Result<Exec, EngineError> {
     let mut pause = Duration::from_millis(1);
     loop {
         let state = inspect(client, exec).await?;
@@ -143,75 +137,71 @@ async fn ended(client: &Client, exec: &str) -> Result<Exec, EngineError> {
     }
 }
 
-/// Engines write why a command could not be run to its *output*, as if it had said so. It never ran (it has no process), so
-/// nothing there is its own.
-fn said_where_it_belongs(mut output: ExecOutput, state: &Exec) -> ExecOutput {
-    let never_ran = state.pid == 0 && CANNOT_RUN.contains(&output.exit_code);
-    if never_ran && output.stderr.is_empty() {
-        output.stderr = std::mem::take(&mut output.stdout);
-    }
-    output
+/// Whether the engine could not run it. Engines then write why to its *output*, as if it had said so; but it has no process,
+/// so nothing there is its own.
+pub(super) fn never_ran(state: &Exec) -> bool {
+    !state.running && state.pid == 0 && state.exit_code.is_some_and(|c| CANNOT_RUN.contains(&c))
+}
+
+/// A mark that no other process has.
+fn mark() -> Result<String, EngineError> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        EngineError::Failed(format!("the kernel gives no random numbers: {error}"))
+    })?;
+    Ok(format!("{MARK}={:032x}", u128::from_be_bytes(bytes)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::ports::StreamSpec;
 
     #[test]
-    fn streams_are_cut_at_the_limit() {
-        for (name, limit, pieces, want) in [
-            ("under", 10, ["abc", "def"], "abcdef"),
-            ("exactly", 6, ["abc", "def"], "abcdef"),
-            ("inside a piece", 4, ["abc", "def"], "abcd"),
-            ("between pieces", 3, ["abc", "def"], "abc"),
-            ("nothing", 0, ["abc", "def"], ""),
+    fn what_the_engine_is_asked_for() {
+        let all = StreamSpec {
+            stdin: true,
+            stdout: true,
+            stderr: true,
+            tty: false,
+        };
+        let output = StreamSpec {
+            stdin: false,
+            ..all
+        };
+        let tty = StreamSpec { tty: true, ..all };
+        let watched = StreamSpec {
+            tty: true,
+            ..output
+        };
+        for (name, streams, stderr, has_tty, detach) in [
+            ("all", all, true, false, None),
+            ("output", output, true, false, None),
+            (
+                "a terminal has no stderr",
+                tty,
+                false,
+                true,
+                Some("ctrl-@,a,b"),
+            ),
+            ("a terminal without input", watched, false, true, None),
         ] {
-            let mut buffer = Vec::new();
-            for piece in pieces {
-                keep(&mut buffer, piece.as_bytes(), limit);
+            let cmd = vec!["sh".to_owned(), "-c x".to_owned()];
+            let mut want = json!({
+                "AttachStdin": streams.stdin, "AttachStdout": true, "AttachStderr": stderr, "Tty": has_tty,
+                "Cmd": ["sh", "-c x"], "Env": ["M=ab"],
+            });
+            if let Some(keys) = detach {
+                want["DetachKeys"] = keys.into();
             }
-            assert_eq!(buffer, want.as_bytes(), "{name}");
+            assert_eq!(body(&ExecSpec { cmd, streams }, "M=ab"), want, "{name}");
         }
     }
 
     #[test]
-    fn what_never_ran_says_so_on_stderr() {
-        let out = |stdout: &str, stderr: &str, exit_code| ExecOutput {
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            exit_code,
-        };
-        for (name, output, pid, want) in [
-            (
-                "missing",
-                out("OCI runtime", "", 127),
-                0,
-                out("", "OCI runtime", 127),
-            ),
-            (
-                "not executable",
-                out("OCI runtime", "", 126),
-                0,
-                out("", "OCI runtime", 126),
-            ),
-            (
-                "ran and said 127",
-                out("own words", "", 127),
-                7,
-                out("own words", "", 127),
-            ),
-            (
-                "ran and ended well",
-                out("own words", "", 0),
-                7,
-                out("own words", "", 0),
-            ),
-        ] {
-            let state = Exec {
-                pid,
-                ..Exec::default()
-            };
-            assert_eq!(said_where_it_belongs(output, &state), want, "{name}");
-        }
+    fn marks_differ() {
+        let (one, other) = (mark().unwrap(), mark().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), "SPRINGLINE_EXEC=".len() + 32);
     }
 }

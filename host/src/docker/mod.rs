@@ -5,9 +5,9 @@
 //!
 //! Every call has a connection of its own: dialling a unix socket costs some 50 µs, a broken call then is one failed call
 //! and no stale pool, and dropping a call's future closes its connection, which is how the engine learns to stop a pull.
-//! JSON calls go through one small call of ours ([`raw`]), because a typed client drops what it does not know from bodies
-//! and fails on what it does not expect in answers. bollard does the streams: it shares our connections (as its custom
-//! transport), and our request modifier puts the version prefix back into its paths, which it loses.
+//! All calls go through one small call of ours ([`raw`]), because a typed client drops what it does not know from bodies and
+//! fails on what it does not expect in answers. Streams with a process are such calls too, whose connection is then taken
+//! over ([`session`]); client libraries read them ahead.
 //!
 //! How it fails: with [`EngineError`] only. An engine that is away is [`EngineError::Unreachable`] for that call; the next
 //! call dials anew, and what was learnt about the engine is learnt again. Answers that make no sense are
@@ -19,13 +19,18 @@ mod endpoint;
 mod error;
 mod exec;
 mod exec_end;
+mod exec_sync;
 mod facts;
+mod frames;
 mod from_docker;
 mod images;
 mod path;
 mod peer;
+mod processes;
 mod pull;
+mod pump;
 mod raw;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -38,7 +43,7 @@ use serde_json::Value;
 use crate::model::image::RegistryAuth;
 use crate::runtime::ports::{
     ContainerEngine, ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError,
-    EngineFacts, ExecOutput, ImageFacts, ImageUsage, PullProgress,
+    EngineFacts, ExecOutput, ExecSpec, ImageFacts, ImageUsage, PullProgress, Session, StreamSpec,
 };
 
 use client::Client;
@@ -56,7 +61,7 @@ impl DockerEngine {
     /// # Errors
     /// [`EngineError::BadRequest`] when `endpoint` is none of these forms.
     pub fn new(endpoint: &str) -> Result<Self, EngineError> {
-        let client = Client::new(endpoint.parse()?)?;
+        let client = Client::new(endpoint.parse()?);
         Ok(Self {
             client: Arc::new(client),
         })
@@ -108,7 +113,15 @@ impl ContainerEngine for DockerEngine {
         limit: usize,
         timeout: Option<Duration>,
     ) -> Result<ExecOutput, EngineError> {
-        exec::run(&self.client, id, cmd, limit, timeout).await
+        exec_sync::run(&self.client, id, cmd, limit, timeout).await
+    }
+
+    async fn exec_session(&self, id: &str, spec: &ExecSpec) -> Result<Session, EngineError> {
+        session::exec(&self.client, id, spec).await
+    }
+
+    async fn attach(&self, id: &str, streams: StreamSpec) -> Result<Session, EngineError> {
+        session::attach(&self.client, id, streams).await
     }
 
     async fn image(&self, reference: &str) -> Result<ImageFacts, EngineError> {

@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderValue};
-use http::{Method, Request, Response, Uri};
+use http::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, UPGRADE};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 
@@ -172,17 +173,59 @@ pub(super) async fn open(
         .map_err(|e| EngineError::BadRequest(format!("{}: {e}", call.path)))?;
     let (response, connection) = send(wire, request).await?;
     let status = response.status().as_u16();
-    let told = api_version(&response);
-    let body = response.into_body();
     if (200..300).contains(&status) || status == 304 {
+        let body = response.into_body();
         return Ok(Open { body, connection });
     }
-    if let (400, Some(asked), Some(told)) = (status, version, told)
+    Err(refusal(wire, response, version).await)
+}
+
+/// Makes `call` at API `version` and takes its connection over, for bytes both ways. What is written to it may be shut down
+/// alone: reading goes on.
+pub(super) async fn hijack(
+    wire: &Wire,
+    call: &Call,
+    version: Option<Version>,
+) -> Result<TokioIo<Upgraded>, EngineError> {
+    let mut request = call
+        .request(version, wire.endpoint.host())
+        .map_err(|e| EngineError::BadRequest(format!("{}: {e}", call.path)))?;
+    let headers = request.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("tcp"));
+    let (response, connection) = send(wire, request).await?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let upgraded = hyper::upgrade::on(response)
+            .await
+            .map_err(|e| wire.broke(error::hyper(&wire.endpoint, &e)))?;
+        // Its task has handed the bytes over and is done.
+        connection.detach();
+        return Ok(TokioIo::new(upgraded));
+    }
+    if response.status().is_success() {
+        return Err(EngineError::Garbled(
+            "a stream on a connection that was not upgraded".to_owned(),
+        ));
+    }
+    Err(refusal(wire, response, version).await)
+}
+
+/// The error that an answer other than success means.
+async fn refusal(
+    wire: &Wire,
+    response: Response<Incoming>,
+    version: Option<Version>,
+) -> EngineError {
+    let status = response.status().as_u16();
+    if let (400, Some(asked), Some(told)) = (status, version, api_version(&response))
         && told < asked
     {
         wire.forget();
     }
-    Err(error::status(status, &read(wire, body).await?))
+    match read(wire, response.into_body()).await {
+        Ok(body) => error::status(status, &body),
+        Err(error) => error,
+    }
 }
 
 /// Makes `call` and reads its answer.
@@ -212,13 +255,4 @@ async fn read(wire: &Wire, body: Incoming) -> Result<Bytes, EngineError> {
 /// The newest API that the answering engine says it has.
 fn api_version<B>(response: &Response<B>) -> Option<Version> {
     super::facts::version(response.headers().get("Api-Version")?.to_str().ok()?)
-}
-
-/// `uri` reduced to what a request line to an origin has.
-pub(super) fn origin_form(uri: &Uri, version: Option<Version>) -> Option<Uri> {
-    let path = uri.path_and_query().map_or("/", |p| p.as_str());
-    match version {
-        Some(version) => format!("/v{version}{path}").parse().ok(),
-        None => path.parse().ok(),
-    }
 }

@@ -1,8 +1,8 @@
 //! What every [`ContainerEngine`] must do, as cases that take an engine and the name of an image in it.
 //!
 //! The same cases hold the fake engine and real ones, so that the fake cannot drift. Those of [`books`] and [`joins`] need
-//! nothing but the engine's books; those of [`node`] look at processes and mounts of this node, those of [`pulls`] fetch over
-//! its network. The image needs a busybox with its usual names in `/bin`: [`busybox`] makes it. Every case makes containers
+//! nothing but the engine's books; those of [`node`] and [`sessions`] look at processes and mounts of this node, those
+//! of [`pulls`] fetch over its network. The image needs a busybox with its usual names in `/bin`: [`busybox`] makes it. Every case makes containers
 //! and images under names of its own and removes them.
 
 #![allow(
@@ -20,11 +20,13 @@ mod joins;
 mod node;
 mod pulls;
 mod registry;
+mod sessions;
 
 pub use books::*;
 pub use joins::*;
 pub use node::*;
 pub use pulls::*;
+pub use sessions::*;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

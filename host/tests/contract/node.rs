@@ -157,35 +157,71 @@ pub async fn commands_that_cannot_run(engine: SharedEngine, image: &str) {
     engine.remove(&id).await.expect("remove");
 }
 
+/// What a command may leave behind: a child, an orphan, one of another session, a daemon with its outputs closed.
+const FAMILY: &str = "sleep 301 & (sleep 302 & sleep 303) & setsid sleep 304 & \
+    (setsid sh -c 'sleep 305 & sleep 306' >/dev/null 2>&1 </dev/null &); sleep 307";
+
+/// How many of those there are.
+async fn family(engine: &SharedEngine, id: &str) -> String {
+    // A zombie has no arguments any more, and does not count.
+    let left = exec(engine, id, "ps -o args | grep -c '[s]leep 30'; true").await;
+    String::from_utf8_lossy(&left.stdout).trim().to_owned()
+}
+
 pub async fn commands_that_take_too_long(engine: SharedEngine, image: &str) {
-    let id = run(&engine, &body(image, &["sleep", "600"])).await;
-    let patience = Duration::from_millis(700);
+    // Its first process reaps orphans.
+    let reaper = ["sh", "-c", "while true; do sleep 1; done"];
+    let id = run(&engine, &body(image, &reaper)).await;
+    let patience = Duration::from_millis(900);
     let begun = Instant::now();
-    let slow = "sleep 301 & (sleep 302 & sleep 303) & sleep 304";
     let result = engine
-        .exec_sync(&id, &sh(slow), LIMIT, Some(patience))
+        .exec_sync(&id, &sh(FAMILY), LIMIT, Some(patience))
         .await;
     assert_eq!(result, Err(EngineError::Timeout { after: patience }));
     assert!(begun.elapsed() < Duration::from_secs(30));
-    let left = exec(&engine, &id, "ps | grep -c 'sleep 30[1-4]$'").await;
-    assert_eq!(
-        String::from_utf8_lossy(&left.stdout).trim(),
-        "0",
-        "nothing is left of it"
-    );
+    assert_eq!(family(&engine, &id).await, "0", "nothing is left of it");
+
+    // Its own process has ended; its outputs are still held.
+    let orphans = "(setsid sleep 308 &); exit 0";
+    let result = engine
+        .exec_sync(&id, &sh(orphans), LIMIT, Some(patience))
+        .await;
+    assert_eq!(result, Err(EngineError::Timeout { after: patience }));
+    assert_eq!(family(&engine, &id).await, "0", "nothing is left of it");
 
     // A caller that goes away ends its command too.
-    let cmd = ["sleep".to_owned(), "305".to_owned()];
-    let call = engine.exec_sync(&id, &cmd, LIMIT, None);
-    assert!(tokio::time::timeout(patience, call).await.is_err());
-    let mut left = String::new();
-    for _ in 0..100 {
-        let output = exec(&engine, &id, "ps | grep -c 'sleep 305$'").await;
-        left = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        if left == "0" {
-            break;
-        }
+    for after in [patience, Duration::from_millis(20)] {
+        let cmd = sh(FAMILY);
+        let call = engine.exec_sync(&id, &cmd, LIMIT, None);
+        assert!(tokio::time::timeout(after, call).await.is_err());
+        let gone = async { while family(&engine, &id).await != "0" {} };
+        // What had not begun begins first.
+        tokio::time::sleep(patience).await;
+        let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
+        assert!(gone.is_ok(), "after {after:?}");
     }
-    assert_eq!(left, "0");
+    engine.remove(&id).await.expect("remove");
+}
+
+/// 200 of them leave nothing behind: no process, and no file of ours.
+pub async fn many_commands_that_take_too_long(engine: SharedEngine, image: &str) {
+    let reaper = ["sh", "-c", "while true; do sleep 1; done"];
+    let id = run(&engine, &body(image, &reaper)).await;
+    let cmd = sh(FAMILY);
+    let patience = Duration::from_millis(300);
+    let mut files = 0;
+    for round in 0..25 {
+        let calls = (0..8).map(|_| engine.exec_sync(&id, &cmd, LIMIT, Some(patience)));
+        for result in futures_util::future::join_all(calls).await {
+            assert_eq!(result, Err(EngineError::Timeout { after: patience }));
+        }
+        assert_eq!(family(&engine, &id).await, "0", "round {round}");
+        let now = std::fs::read_dir("/proc/self/fd").expect("fd").count();
+        if round == 0 {
+            files = now;
+        }
+        // Other tests open some meanwhile.
+        assert!(now < files + 60, "{files} files at first, {now} now");
+    }
     engine.remove(&id).await.expect("remove");
 }

@@ -10,13 +10,14 @@ use springline::model::engine::EngineFacts;
 use springline::model::image::RegistryAuth;
 use springline::runtime::ports::{
     ContainerEngine, ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineError,
-    ExecOutput, ImageFacts, ImageUsage, PullProgress,
+    ExecOutput, ExecSpec, ImageFacts, ImageUsage, PullProgress, Session, StreamSpec,
 };
 
 use super::books::Books;
 use super::describe;
 use super::image_store::{RegistryImage, StoredImage};
 use super::script::{Script, Verdict};
+use super::session::session;
 
 /// What the next commands run in containers do.
 #[derive(Debug, Clone)]
@@ -147,6 +148,11 @@ impl FakeEngine {
         Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn next_exec(&self) -> Exec {
+        let exec = self.exec.lock().unwrap_or_else(PoisonError::into_inner);
+        exec.clone()
+    }
+
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,6 +177,15 @@ impl FakeEngine {
             }
         }
     }
+}
+
+fn is_running(books: &Books, id: &str) -> Result<(), EngineError> {
+    if books.find(id)?.state == EngineState::Running {
+        return Ok(());
+    }
+    Err(EngineError::Conflict(format!(
+        "Container {id} is not running"
+    )))
 }
 
 #[async_trait]
@@ -254,22 +269,9 @@ impl ContainerEngine for FakeEngine {
         limit: usize,
         timeout: Option<Duration>,
     ) -> Result<ExecOutput, EngineError> {
-        self.call("engine.exec", id, |books| {
-            let container = books.find(id)?;
-            if container.state == EngineState::Running {
-                return Ok(());
-            }
-            Err(EngineError::Conflict(format!(
-                "Container {id} is not running"
-            )))
-        })
-        .await?;
-        let exec = self
-            .exec
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        match (exec, timeout) {
+        self.call("engine.exec", id, |books| is_running(books, id))
+            .await?;
+        match (self.next_exec(), timeout) {
             (Exec::Answer(mut output), _) => {
                 output.stdout.truncate(limit);
                 output.stderr.truncate(limit);
@@ -281,6 +283,18 @@ impl ContainerEngine for FakeEngine {
             }
             (Exec::Forever, None) => std::future::pending().await,
         }
+    }
+
+    async fn exec_session(&self, id: &str, spec: &ExecSpec) -> Result<Session, EngineError> {
+        self.call("engine.exec_session", id, |books| is_running(books, id))
+            .await?;
+        Ok(session(spec.streams, self.next_exec()))
+    }
+
+    async fn attach(&self, id: &str, streams: StreamSpec) -> Result<Session, EngineError> {
+        self.call("engine.attach", id, |books| is_running(books, id))
+            .await?;
+        Ok(session(streams, self.next_exec()))
     }
 
     async fn image(&self, reference: &str) -> Result<ImageFacts, EngineError> {

@@ -25,7 +25,9 @@ mod network;
 mod plugins;
 mod requests;
 mod script;
+mod session;
 mod store;
+mod streams;
 mod world;
 
 pub use engine::{Exec, FakeEngine};
@@ -37,4 +39,5 @@ pub use plugins::{Behaviour, FakePlugins};
 pub use requests::{APP_IMAGE, Pod, container, document, pod};
 pub use script::{Called, How, Script, When};
 pub use store::ScriptedStore;
+pub use streams::{Asked, FakeStreams};
 pub use world::{World, WorldBuilder};

@@ -73,10 +73,17 @@ async fn output_is_taken_apart_and_cut() {
         start.head
     );
     let create: Value = serde_json::from_slice(&heard[2].body).unwrap();
+    let mark = create["Env"][0].as_str().unwrap();
+    assert!(mark.starts_with("SPRINGLINE_EXEC="), "{mark}");
     assert_eq!(
         create,
-        serde_json::json!({"AttachStdout": true, "AttachStderr": true, "Cmd": ["cat", "a b"]})
+        serde_json::json!({
+            "AttachStdin": false, "AttachStdout": true, "AttachStderr": true, "Tty": false,
+            "Cmd": ["cat", "a b"], "Env": [mark],
+        })
     );
+    let start: Value = serde_json::from_slice(&start.body).unwrap();
+    assert_eq!(start, serde_json::json!({"Detach": false, "Tty": false}));
 }
 
 #[tokio::test]

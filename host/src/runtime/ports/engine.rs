@@ -9,6 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::Value;
 
+#[cfg(doc)]
+use super::streams::SessionControl;
+use super::streams::{ExecSpec, Session, StreamSpec};
 use crate::model::container::LifeFacts;
 use crate::model::engine::{EngineFacts, Version};
 use crate::model::image::RegistryAuth;
@@ -252,6 +255,12 @@ pub trait ContainerEngine: Send + Sync {
         limit: usize,
         timeout: Option<Duration>,
     ) -> Result<ExecOutput, EngineError>;
+    /// Runs a command with live streams. A session that is dropped before [`SessionControl::exit_code`] has told its end is
+    /// abandoned: nobody is left to talk to it.
+    async fn exec_session(&self, id: &str, spec: &ExecSpec) -> Result<Session, EngineError>;
+    /// Attaches to the container's own process. Its own terminal counts, not the spec's. Without a terminal and where the
+    /// container closes its input after one attach, the end of input reaches the process; elsewhere it ends the session.
+    async fn attach(&self, id: &str, streams: StreamSpec) -> Result<Session, EngineError>;
 
     /// Describes an image by tag, digest, ID or ID prefix. A tag that looks like an ID prefix means the tag.
     async fn image(&self, reference: &str) -> Result<ImageFacts, EngineError>;

@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::*;
 use crate::model::image::RegistryAuth;
 use crate::runtime::ports::{
-    ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineFacts, ExecOutput, ImageFacts,
-    ImageUsage, PullProgress,
+    ContainerEntry, ContainerFacts, ContainerQuery, Created, EngineFacts, ExecOutput, ExecSpec,
+    ImageFacts, ImageUsage, PullProgress, Session, StreamSpec,
 };
 
 fn unpack(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -282,6 +282,12 @@ impl ContainerEngine for Images {
         _: usize,
         _: Option<Duration>,
     ) -> Answer<ExecOutput> {
+        panic!("not for images")
+    }
+    async fn exec_session(&self, _: &str, _: &ExecSpec) -> Answer<Session> {
+        panic!("not for images")
+    }
+    async fn attach(&self, _: &str, _: StreamSpec) -> Answer<Session> {
         panic!("not for images")
     }
     async fn images(&self) -> Answer<Vec<ImageFacts>> {
