@@ -38,12 +38,13 @@ use config::Config;
 use cri::listener::ListenError;
 use docker::DockerEngine;
 use logs::LogWriter;
-use network::DockerBridge;
+use network::{DockerBridge, NamespaceDialer};
 use plugin::{PluginHost, PluginHostSettings};
-use runtime::ports::{EngineError, StoreError};
+use runtime::ports::{EngineError, StoreError, StreamUrls};
 use runtime::{Ports, Runtime, Settings};
 use shutdown::Shutdown;
 use store::FileStore;
+use streaming::{StreamingError, StreamingServer, StreamingSettings};
 
 /// Makes cargo build this anew for each clone that shares a target folder, see `.cargo/config.toml`.
 const _CLONE: Option<&str> = option_env!("SPRINGLINE_CLONE");
@@ -67,6 +68,9 @@ pub enum RunError {
     /// The engine's endpoint makes no sense. An engine that is absent is no error: it is waited for.
     #[error("docker-endpoint: {0}")]
     Engine(#[from] EngineError),
+    /// The streaming server's address, certificate or settings.
+    #[error(transparent)]
+    Streaming(#[from] StreamingError),
     /// The gRPC server.
     #[error("the CRI server ended: {0}")]
     Server(String),
@@ -85,6 +89,7 @@ pub async fn run(config: Config, shutdown: Shutdown) -> Result<(), RunError> {
         engine: Arc::new(DockerEngine::new(&config.docker_endpoint.to_string())?),
         plugins: Arc::new(plugins),
         network: Arc::new(DockerBridge::new()),
+        dialer: Arc::new(NamespaceDialer::new()),
         logs: LogWriter::new(),
         store: Arc::new(store),
     };
@@ -92,18 +97,28 @@ pub async fn run(config: Config, shutdown: Shutdown) -> Result<(), RunError> {
         sandbox_image: config.pod_infra_container_image.clone(),
     };
     let runtime = Arc::new(Runtime::new(ports, settings));
+    let streams = StreamingServer::bind(StreamingSettings::from_config(&config)?)?;
     let listener = cri::listener::bind(&config.container_runtime_endpoint)?;
     let recovery = tokio::spawn(recover(Arc::clone(&runtime)));
-    tracing::info!(endpoint = %config.container_runtime_endpoint, "serving CRI v1");
+    tracing::info!(
+        endpoint = %config.container_runtime_endpoint, streams = streams.base_url(), "serving CRI v1"
+    );
+    let sessions =
+        tokio::spawn(Arc::clone(&streams).serve(Arc::clone(&runtime) as _, shutdown.requested()));
     shutdown::tell_ready();
-    let served = serve(runtime, listener, &shutdown).await;
+    let served = serve(runtime, streams, listener, &shutdown).await;
     recovery.abort();
+    if shutdown.is_requested() {
+        // They let go of what they started; that is bounded.
+        let _ = sessions.await;
+    }
     served
 }
 
 /// Serves; at the end, calls in flight get a little time and no more, whatever a client does.
 async fn serve(
     runtime: Arc<Runtime>,
+    urls: Arc<dyn StreamUrls>,
     listener: cri::listener::Listener,
     shutdown: &Shutdown,
 ) -> Result<(), RunError> {
@@ -115,7 +130,7 @@ async fn serve(
         }
     };
     tokio::select! {
-        served = cri::serve(runtime, listener, shutdown.requested()) => {
+        served = cri::serve(runtime, urls, listener, shutdown.requested()) => {
             served.map_err(|error| RunError::Server(error.to_string()))
         }
         () = late => {

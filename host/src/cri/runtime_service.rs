@@ -8,9 +8,9 @@ use tonic::{Request, Response, Status};
 use super::call::Call;
 use super::document::document;
 use super::{from_proto, to_proto};
-use crate::error::Error;
 use crate::runtime::Runtime;
 use crate::runtime::container::create::CreateContainer;
+use crate::runtime::ports::StreamUrls;
 use crate::runtime::sandbox::run::RunSandbox;
 
 /// What Version calls us: pods keep the `docker://` scheme of their container IDs when a node changes adapters.
@@ -18,8 +18,8 @@ const RUNTIME_NAME: &str = "docker";
 /// The CRI version that is spoken.
 const RUNTIME_API_VERSION: &str = "v1";
 
-/// The RuntimeService over the verbs.
-pub(super) struct Runtimes(pub(super) Arc<Runtime>);
+/// The RuntimeService over the verbs, and over the streaming server for what is handed to it.
+pub(super) struct Runtimes(pub(super) Arc<Runtime>, pub(super) Arc<dyn StreamUrls>);
 
 #[tonic::async_trait]
 impl RuntimeService for Runtimes {
@@ -305,29 +305,8 @@ impl RuntimeService for Runtimes {
         let runtime = Arc::clone(&self.0);
         let call = Call::new("UpdateContainerResources", &request);
         call.change(async move {
-            let cri::UpdateContainerResourcesRequest {
-                container_id,
-                linux,
-                windows,
-                annotations,
-            } = request.into_inner();
-            if windows.is_some() {
-                return Err(Error::unsupported(
-                    "windows",
-                    "this engine runs Linux containers",
-                ));
-            }
-            if !annotations.is_empty() {
-                return Err(Error::unsupported(
-                    "annotations",
-                    "an engine's containers keep the annotations they were made with",
-                ));
-            }
-            let limits =
-                from_proto::linux_resources(from_proto::required(linux, "linux")?, "linux")?;
-            runtime
-                .update_container_resources(&container_id, &limits)
-                .await?;
+            let (id, limits) = from_proto::resource_update(request.into_inner())?;
+            runtime.update_container_resources(&id, &limits).await?;
             Ok(cri::UpdateContainerResourcesResponse {})
         })
         .await
@@ -345,14 +324,57 @@ impl RuntimeService for Runtimes {
                 cmd,
                 timeout,
             } = request.into_inner();
-            if cmd.is_empty() {
-                return Err(Error::invalid("cmd", "must not be empty"));
-            }
+            from_proto::command(&cmd)?;
             let timeout = from_proto::seconds(timeout, "timeout")?;
             // CRI: 0 is no timeout.
             let timeout = (!timeout.is_zero()).then_some(timeout);
             let output = runtime.exec_sync(&container_id, &cmd, timeout).await?;
             Ok(to_proto::exec_output(output))
+        })
+        .await
+    }
+
+    async fn exec(
+        &self,
+        request: Request<cri::ExecRequest>,
+    ) -> Result<Response<cri::ExecResponse>, Status> {
+        let (runtime, urls) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        let call = Call::new("Exec", &request);
+        call.look(async move {
+            let (id, spec) = from_proto::exec(request.into_inner())?;
+            let id = runtime.may_exec(&id, &spec).await?;
+            let url = urls.exec(&id, spec)?;
+            Ok(cri::ExecResponse { url })
+        })
+        .await
+    }
+
+    async fn attach(
+        &self,
+        request: Request<cri::AttachRequest>,
+    ) -> Result<Response<cri::AttachResponse>, Status> {
+        let (runtime, urls) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        let call = Call::new("Attach", &request);
+        call.look(async move {
+            let (id, streams) = from_proto::attach(request.into_inner());
+            let id = runtime.may_attach(&id, streams).await?;
+            let url = urls.attach(&id, streams)?;
+            Ok(cri::AttachResponse { url })
+        })
+        .await
+    }
+
+    async fn port_forward(
+        &self,
+        request: Request<cri::PortForwardRequest>,
+    ) -> Result<Response<cri::PortForwardResponse>, Status> {
+        let (runtime, urls) = (Arc::clone(&self.0), Arc::clone(&self.1));
+        let call = Call::new("PortForward", &request);
+        call.look(async move {
+            let (id, ports) = from_proto::port_forward(request.into_inner())?;
+            let id = runtime.may_port_forward(&id).await?;
+            let url = urls.port_forward(&id, ports)?;
+            Ok(cri::PortForwardResponse { url })
         })
         .await
     }

@@ -15,20 +15,23 @@ use super::call::Arrived;
 use super::image_service::Images;
 use super::runtime_service::Runtimes;
 use crate::runtime::Runtime;
+use crate::runtime::ports::StreamUrls;
 
-/// Serves until `shutdown` ends; calls in flight are finished.
+/// Serves until `shutdown` ends; calls in flight are finished. `urls` says where the streaming server has what Exec, Attach and
+/// PortForward ask for.
 ///
 /// # Errors
 /// The transport's.
 pub async fn serve<S>(
     runtime: Arc<Runtime>,
+    urls: Arc<dyn StreamUrls>,
     incoming: S,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>
 where
     S: Stream<Item = std::io::Result<UnixStream>>,
 {
-    let runtimes = RuntimeServiceServer::new(Runtimes(Arc::clone(&runtime)))
+    let runtimes = RuntimeServiceServer::new(Runtimes(Arc::clone(&runtime), urls))
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT);
     let images = ImageServiceServer::new(Images(runtime))

@@ -16,6 +16,7 @@ pub mod recover;
 mod resolve;
 pub mod sandbox;
 pub mod status;
+mod stream_backend;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 
 use self::locks::KeyedLocks;
-use self::ports::{ContainerEngine, ContainerLogs, Plugins, PodNetwork, SandboxStore};
+use self::ports::{ContainerEngine, ContainerLogs, Plugins, PodDialer, PodNetwork, SandboxStore};
 
 /// What the operator chose, as far as the verbs care.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,7 @@ pub struct Runtime {
     engine: Arc<dyn ContainerEngine>,
     plugins: Arc<dyn Plugins>,
     network: Arc<dyn PodNetwork>,
+    dialer: Arc<dyn PodDialer>,
     logs: Arc<dyn ContainerLogs>,
     store: Arc<dyn SandboxStore>,
     settings: Settings,
@@ -60,6 +62,8 @@ pub struct Ports {
     pub plugins: Arc<dyn Plugins>,
     /// The pod network.
     pub network: Arc<dyn PodNetwork>,
+    /// Connects to ports inside pods.
+    pub dialer: Arc<dyn PodDialer>,
     /// The log writer.
     pub logs: Arc<dyn ContainerLogs>,
     /// The record store.
@@ -74,6 +78,7 @@ impl Runtime {
             engine: ports.engine,
             plugins: ports.plugins,
             network: ports.network,
+            dialer: ports.dialer,
             logs: ports.logs,
             store: ports.store,
             settings,

@@ -58,11 +58,12 @@ impl Front {
         let listener = UnixListenerStream::new(UnixListener::bind(&socket).unwrap());
         let (shutdown, ends) = oneshot::channel();
         let runtime = Arc::clone(&world.runtime);
+        let urls = world.streams.clone();
         let server = tokio::spawn(async move {
             let ends = async {
                 let _ = ends.await;
             };
-            springline::cri::serve(runtime, listener, ends)
+            springline::cri::serve(runtime, urls, listener, ends)
                 .await
                 .unwrap();
         });

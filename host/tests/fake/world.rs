@@ -15,6 +15,7 @@ use super::plugins::{Behaviour, FakePlugins};
 use super::requests::APP_IMAGE;
 use super::script::Script;
 use super::store::ScriptedStore;
+use super::streams::FakeStreams;
 
 /// The verbs and what they stand on.
 pub struct World {
@@ -22,6 +23,7 @@ pub struct World {
     pub engine: Arc<FakeEngine>,
     pub plugins: Arc<FakePlugins>,
     pub network: Arc<FakeNetwork>,
+    pub streams: Arc<FakeStreams>,
     pub logs: Arc<FakeLogs>,
     pub store: Arc<ScriptedStore>,
     pub runtime: Arc<Runtime>,
@@ -54,12 +56,14 @@ impl WorldBuilder {
         engine.add_image(APP_IMAGE, &["/bin/sleep", "/bin/sh", "/bin/true"]);
         let plugins = Arc::new(FakePlugins::new(script.clone(), self.behaviour));
         let network = Arc::new(FakeNetwork::new(script.clone()));
+        let streams = Arc::new(FakeStreams::new(script.clone()));
         let logs = Arc::new(FakeLogs::new(script.clone()));
         let store = open_store(&script, folder.path());
         let ports = Ports {
             engine: engine.clone(),
             plugins: plugins.clone(),
             network: network.clone(),
+            dialer: streams.clone(),
             logs: logs.clone(),
             store: store.clone(),
         };
@@ -70,6 +74,7 @@ impl WorldBuilder {
             engine,
             plugins,
             network,
+            streams,
             logs,
             store,
             folder,
@@ -101,6 +106,7 @@ impl World {
             engine: self.engine.clone(),
             plugins: self.plugins.clone(),
             network: self.network.clone(),
+            dialer: self.streams.clone(),
             logs: self.logs.clone(),
             store: self.store.clone(),
         };

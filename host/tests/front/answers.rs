@@ -1,10 +1,10 @@
 //! What the answers say, and their codes when something is not there.
 
 use serde_json::{Value, json};
-use springline::runtime::ports::EngineError;
+use springline::runtime::ports::{EngineError, ExecSpec, StreamSpec};
 use tonic::Code;
 
-use crate::fake::{How, When};
+use crate::fake::{Asked, How, When};
 use crate::node::{Node, pod_config};
 
 #[tokio::test]
@@ -20,6 +20,12 @@ async fn missing_things() {
             json!({"container_id": id, "linux": {}}),
         ),
         ("ExecSync", json!({"container_id": id, "cmd": ["true"]})),
+        (
+            "Exec",
+            json!({"container_id": id, "cmd": ["true"], "stdout": true}),
+        ),
+        ("Attach", json!({"container_id": id, "stdout": true})),
+        ("PortForward", json!({"pod_sandbox_id": id})),
         (
             "PullImage",
             json!({"image": {"image": "registry.test/no:1"}}),
@@ -166,4 +172,36 @@ async fn an_engine_that_is_away_is_told() {
     node.world.script.release();
     let status = node.ok("Status", json!({})).await;
     assert_eq!(status["status"]["conditions"][0]["status"], json!(true));
+}
+
+/// What is asked for reaches the streaming server whole, and its URL the caller.
+#[tokio::test]
+async fn urls_of_streams() {
+    let node = Node::new().await;
+    let exec = ExecSpec {
+        cmd: vec!["cat".into()],
+        streams: StreamSpec {
+            stdin: true,
+            stdout: true,
+            stderr: true,
+            tty: false,
+        },
+    };
+    let terminal = StreamSpec {
+        stderr: false,
+        tty: true,
+        ..exec.streams
+    };
+    let (container, pod) = (node.container.clone(), node.pod.clone());
+    let wanted = [
+        ("Exec", Asked::Exec(container.clone(), exec)),
+        ("Attach", Asked::Attach(container, terminal)),
+        ("PortForward", Asked::PortForward(pod, vec![80])),
+    ];
+    for (number, (rpc, asked)) in wanted.into_iter().enumerate() {
+        let answer = node.ok(rpc, node.full_request(rpc)).await;
+        let url = format!("http://streams.test/{number}");
+        assert_eq!(answer, json!({"url": url}), "{rpc}");
+        assert_eq!(node.world.streams.asked().last(), Some(&asked), "{rpc}");
+    }
 }

@@ -6,7 +6,7 @@ use tonic::Code;
 use crate::node::{IMPLEMENTED, Node, parts, without};
 
 /// What must be there, and what is wrong when it is not.
-const REQUIRED: [(&str, &str, &str); 26] = [
+const REQUIRED: [(&str, &str, &str); 30] = [
     (
         "UpdateRuntimeConfig",
         "/runtime_config",
@@ -106,6 +106,14 @@ const REQUIRED: [(&str, &str, &str); 26] = [
     ),
     ("UpdateContainerResources", "/linux", "linux: is missing"),
     ("ExecSync", "/cmd", "cmd: must not be empty"),
+    ("Exec", "/cmd", "cmd: must not be empty"),
+    ("Exec", "/container_id", "container_id: must not be empty"),
+    ("Attach", "/container_id", "container_id: must not be empty"),
+    (
+        "PortForward",
+        "/pod_sandbox_id",
+        "pod_sandbox_id: must not be empty",
+    ),
     ("ImageStatus", "/image", "image: is missing"),
     ("PullImage", "/image", "image: is missing"),
     ("RemoveImage", "/image", "image: is missing"),

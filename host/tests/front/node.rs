@@ -6,7 +6,7 @@ use tonic::Code;
 use crate::fake::{APP_IMAGE, Front, World};
 
 /// What is implemented; README's table is held against the code elsewhere.
-pub const IMPLEMENTED: [&str; 22] = [
+pub const IMPLEMENTED: [&str; 25] = [
     "Version",
     "Status",
     "RuntimeConfig",
@@ -24,6 +24,9 @@ pub const IMPLEMENTED: [&str; 22] = [
     "ContainerStatus",
     "UpdateContainerResources",
     "ExecSync",
+    "Exec",
+    "Attach",
+    "PortForward",
     "ListImages",
     "ImageStatus",
     "PullImage",
@@ -187,6 +190,13 @@ impl Node {
                 json!({"container_id": self.container, "linux": {"cpu_shares": 100}})
             }
             "ExecSync" => json!({"container_id": self.container, "cmd": ["true"], "timeout": 5}),
+            "Exec" => json!({
+                "container_id": self.container, "cmd": ["cat"], "tty": false, "stdin": true, "stdout": true, "stderr": true,
+            }),
+            "Attach" => {
+                json!({"container_id": self.container, "tty": true, "stdin": true, "stdout": true})
+            }
+            "PortForward" => json!({"pod_sandbox_id": self.pod, "port": [80]}),
             "ListImages" => json!({"filter": {"image": image}}),
             "ImageStatus" => json!({"image": image, "verbose": true}),
             "PullImage" => json!({

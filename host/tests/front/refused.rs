@@ -184,6 +184,11 @@ async fn values_that_cannot_be_meant_are_refused_by_name() {
         ),
         ("StopContainer", "/timeout", json!(-1), "timeout"),
         ("ExecSync", "/timeout", json!(-5), "timeout"),
+        ("ExecSync", "/cmd/0", json!("a\u{0}b"), "cmd[0]"),
+        ("Exec", "/cmd/0", json!("a\u{0}b"), "cmd[0]"),
+        ("Exec", "/tty", json!(true), "stderr"),
+        ("PortForward", "/port/0", json!(0), "port[0]"),
+        ("PortForward", "/port/0", json!(65536), "port[0]"),
         (
             "UpdateRuntimeConfig",
             "/runtime_config/network_config/pod_cidr",

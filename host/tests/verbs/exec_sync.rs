@@ -46,7 +46,7 @@ async fn a_command_that_takes_too_long_is_a_deadline() {
         "timeout",
         result,
         Kind::DeadlineExceeded,
-        "running a command",
+        "deadline exceeded: the command",
     );
 }
 

@@ -34,6 +34,7 @@ mod run_pod_sandbox_again;
 mod start_container;
 mod stop_container;
 mod stop_pod_sandbox;
+mod streams;
 mod update_container_resources;
 
 use springline::error::{Error, Kind};

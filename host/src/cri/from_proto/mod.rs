@@ -10,6 +10,7 @@ mod image;
 mod resources;
 mod sandbox;
 mod security;
+mod streams;
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,10 @@ pub(super) use container::container_config;
 pub(super) use container::signal_name;
 pub(super) use filter::{container_filter, image_filter, sandbox_filter};
 pub(super) use image::{image_reference, registry_auth};
-pub(super) use resources::linux_resources;
+use resources::linux_resources;
+pub(super) use resources::resource_update;
 pub(super) use sandbox::sandbox_config;
+pub(super) use streams::{attach, command, exec, port_forward};
 
 /// A part that must be there.
 pub(super) fn required<T>(part: Option<T>, field: &str) -> Result<T, Error> {

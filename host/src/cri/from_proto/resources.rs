@@ -4,12 +4,38 @@ use std::collections::BTreeMap;
 
 use cri_api::runtime::v1 as cri;
 
-use super::no_nul;
+use super::{no_nul, required};
 use crate::error::Error;
 use crate::model::resources::LinuxResources;
 
 /// The cgroup v2 file that the kubelet sets on every container of a v2 node.
 const OOM_GROUP: &str = "memory.oom.group";
+
+/// A container and its new limits.
+pub(in crate::cri) fn resource_update(
+    request: cri::UpdateContainerResourcesRequest,
+) -> Result<(String, LinuxResources), Error> {
+    let cri::UpdateContainerResourcesRequest {
+        container_id,
+        linux,
+        windows,
+        annotations,
+    } = request;
+    if windows.is_some() {
+        return Err(Error::unsupported(
+            "windows",
+            "this engine runs Linux containers",
+        ));
+    }
+    if !annotations.is_empty() {
+        return Err(Error::unsupported(
+            "annotations",
+            "an engine's containers keep the annotations they were made with",
+        ));
+    }
+    let limits = linux_resources(required(linux, "linux")?, "linux")?;
+    Ok((container_id, limits))
+}
 
 /// Limits; what asks for nothing (huge pages of 0) is left out, since the kubelet sends it always.
 pub(in crate::cri) fn linux_resources(

@@ -4,7 +4,9 @@
 //! `model::container::life`. Before any answer shows a container EXITED, its log is complete on disk: the kubelet reads the
 //! tail of it right then.
 
+pub mod attach;
 pub mod create;
+pub mod exec;
 pub mod exec_sync;
 pub mod list;
 mod oom_group;
@@ -18,11 +20,25 @@ use std::collections::BTreeMap;
 
 use super::Runtime;
 use super::ports::ContainerFacts;
-use crate::model::container::{ContainerMetadata, Life, life};
+use super::resolve::Wanted;
+use crate::error::Error;
+use crate::model::container::{ContainerMetadata, EngineState, Life, life};
 use crate::model::labels;
 use crate::model::name;
 
 impl Runtime {
+    /// The container that `id` names, in which something can be run now.
+    async fn running_container(&self, id: &str) -> Result<ContainerFacts, Error> {
+        let container = self.resolve(id, Wanted::Container).await?;
+        if container.life.engine_state != EngineState::Running {
+            return Err(Error::Precondition(format!(
+                "container {} does not run",
+                container.id
+            )));
+        }
+        Ok(container)
+    }
+
     /// A container's life in CRI's terms; a failed start has the time at which we saw it fail.
     fn life_of(&self, container: &ContainerFacts) -> Life {
         life(&container.life, self.failed_start(container))

@@ -5,6 +5,7 @@
 //! stopped and removed, never half a pod that looks whole.
 
 pub mod list;
+pub mod port_forward;
 pub mod remove;
 mod resolv;
 pub mod run;
