@@ -35,10 +35,8 @@ where
                 io.write_all_buf(&mut frames).await?;
             }
             item = queues.data.recv() => match item {
+                Some(Outbound::Data { bytes, fin: false, .. }) if bytes.is_empty() => {}
                 Some(Outbound::Data { stream, bytes, fin }) => {
-                    if bytes.is_empty() && !fin {
-                        continue;
-                    }
                     let head = data_head(stream, bytes.len(), fin)
                         .ok_or(SpdyError::TooLong(bytes.len()))?;
                     io.write_all_buf(&mut head.as_slice().chain(bytes)).await?;

@@ -255,9 +255,6 @@ async fn write(
             Some(Outbound::Data { stream, bytes, .. }) => {
                 sink.feed(message(codec, stream, &bytes)).await?;
                 activity.seen();
-                if queue.is_empty() {
-                    sink.flush().await?;
-                }
             }
             Some(Outbound::Reset { .. }) => {}
             Some(Outbound::End) | None => {
@@ -268,6 +265,10 @@ async fn write(
                 sink.send(Message::Close(Some(normal))).await?;
                 return Ok(());
             }
+        }
+        // Whatever came last: what was fed before it must not wait for more.
+        if queue.is_empty() {
+            sink.flush().await?;
         }
     }
 }
