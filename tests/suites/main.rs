@@ -24,3 +24,4 @@ mod resources;
 mod restart;
 mod rpcs;
 mod security;
+mod streaming;

@@ -19,7 +19,7 @@ const DEADLINE: Duration = Duration::from_secs(90);
 /// What the kubelet and crictl take.
 const LARGEST: usize = 16 << 20;
 
-static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
+pub(crate) static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -123,6 +123,9 @@ rpcs! {
     container_status(ContainerStatusRequest) -> ContainerStatusResponse;
     update_container_resources(UpdateContainerResourcesRequest) -> UpdateContainerResourcesResponse;
     exec_sync(ExecSyncRequest) -> ExecSyncResponse;
+    exec(ExecRequest) -> ExecResponse;
+    attach(AttachRequest) -> AttachResponse;
+    port_forward(PortForwardRequest) -> PortForwardResponse;
 }
 
 rpcs! {

@@ -152,6 +152,11 @@ impl Daemon {
         running.is_some_and(|running| running.daemon.try_wait().unwrap().is_none())
     }
 
+    /// The process, which must run.
+    pub fn pid(&self) -> u32 {
+        self.running.as_ref().expect("it does not run").daemon.id()
+    }
+
     /// The CRI socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("springline.sock")

@@ -25,6 +25,11 @@ pub fn plain_binary() -> PathBuf {
     required("SPRINGLINE_PLAIN_BIN").into()
 }
 
+/// crictl, of the version that the public suite is of.
+pub fn crictl() -> PathBuf {
+    required("SPRINGLINE_CRICTL").into()
+}
+
 /// The engine's socket.
 pub fn engine_socket() -> PathBuf {
     required("SPRINGLINE_TEST_ENGINE_SOCKET").into()

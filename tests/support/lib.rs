@@ -1,7 +1,8 @@
 //! What the end-to-end tests stand on: the real daemon on a temporary socket, a CRI client, the engine itself for the truth.
 //!
 //! Reading order: [`environment`] (what `cargo xtask test` sets), [`scene`] (what one test holds; begin here), [`node`] (the
-//! daemon that tests share, or one of their own), [`daemon`], [`cri`], [`configs`], [`engine`], [`proxy`], [`expect`].
+//! daemon that tests share, or one of their own), [`daemon`], [`cri`], [`configs`], [`engine`], [`proxy`], [`streams`] and
+//! [`crictl`] (clients of exec, attach and port-forward), [`expect`].
 //!
 //! Everything here is synchronous and fails by panicking: it is test code. It must know nothing of the daemon's inside.
 
@@ -16,6 +17,7 @@
 
 pub mod configs;
 pub mod cri;
+pub mod crictl;
 pub mod daemon;
 pub mod engine;
 pub mod environment;
@@ -23,6 +25,7 @@ pub mod expect;
 pub mod node;
 pub mod proxy;
 pub mod scene;
+pub mod streams;
 
 pub use expect::{eventually, refused};
 pub use scene::{Pod, Scene};

@@ -88,6 +88,16 @@ impl Scene {
         self.node.daemon()
     }
 
+    /// The daemon's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.node.with_daemon(Daemon::socket)
+    }
+
+    /// The daemon's process.
+    pub fn daemon_pid(&self) -> u32 {
+        self.node.with_daemon(Daemon::pid)
+    }
+
     /// The folder of the daemon's records.
     pub fn root(&self) -> PathBuf {
         self.node.with_daemon(Daemon::root)

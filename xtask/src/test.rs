@@ -38,6 +38,8 @@ struct Built {
     plain: PathBuf,
     /// The folder with the hostile plugins.
     fixtures: PathBuf,
+    /// crictl, a client of exec, attach and port-forward that others wrote.
+    crictl: PathBuf,
     /// A static busybox for the contract suite's image.
     busybox: PathBuf,
 }
@@ -81,6 +83,7 @@ fn build_all() -> Outcome<Built> {
         // Cargo builds a package's programs for its integration tests.
         plain: paths::target()?.join("debug/springline"),
         fixtures,
+        crictl: conformance::crictl()?,
         busybox: lab::static_busybox()?,
     })
 }
@@ -123,6 +126,7 @@ fn on_engine(version: Version, built: &Built, options: &Options) -> Outcome {
             .envs(engine.environment())
             .env("SPRINGLINE_BIN", &built.daemon)
             .env("SPRINGLINE_PLAIN_BIN", &built.plain)
+            .env("SPRINGLINE_CRICTL", &built.crictl)
             .env("SPRINGLINE_TEST_BUSYBOX", &built.busybox)
             .env("CARGO_NET_OFFLINE", "true")
             .env_remove("SPRINGLINE_COMPONENTS_DIR"))
