@@ -18,7 +18,7 @@ use std::{
 
 use clap::Args;
 use expected::Expected;
-use report::Report;
+use report::{Fate, Report};
 
 use crate::{
     build,
@@ -30,6 +30,14 @@ use crate::{
     },
     paths, process,
 };
+
+/// The cases with live streams, and what makes the suite's clients use WebSocket instead of SPDY for them.
+const STREAMING: &str = "Streaming runtime";
+const WEBSOCKET: [&str; 3] = [
+    "--websocket-exec",
+    "--websocket-attach",
+    "--websocket-portforward",
+];
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -80,10 +88,28 @@ pub(crate) fn on(engine: &Engine, binary: &Path, focus: Option<&str>) -> Outcome
         log_level: "debug",
     }
     .start()?;
-    let result = process::step(&format!("public CRI suite on engine {version}"), || {
-        let report = run(engine, &daemon, &suite, &folder, focus)?;
+    let mut result = process::step(&format!("public CRI suite on engine {version}"), || {
+        let report = run(engine, &daemon, &suite, &folder, focus, &[])?;
         judge(&report, version, focus.is_some())
     });
+    if focus.is_none() {
+        let title = format!("its streaming cases over WebSocket on engine {version}");
+        let again = process::step(&title, || {
+            let report = run(
+                engine,
+                &daemon,
+                &suite,
+                &folder,
+                Some(STREAMING),
+                &WEBSOCKET,
+            )?;
+            if !report.cases.iter().any(|case| case.fate == Fate::Passed) {
+                return Err(Failure::new("no streaming case ran"));
+            }
+            judge(&report, version, true)
+        });
+        result = result.and(again);
+    }
     keep_logs(&daemon, &folder)?;
     let stopped = daemon.stop();
     let left = daemon::remove_leftovers(&engine.socket())?;
@@ -99,12 +125,17 @@ fn run(
     suite: &Path,
     folder: &Path,
     focus: Option<&str>,
+    flags: &[&str],
 ) -> Outcome<Report> {
     // The suite writes its Localhost profiles into its TMPDIR.
     let scratch = Setup::seccomp_root(folder).join("suite");
     fs::create_dir_all(&scratch).context("making the suite's temporary folder")?;
-    let json = folder.join("report.json");
-    let log = folder.join("critest.log");
+    let [json, log] = if flags.is_empty() {
+        ["report.json", "critest.log"]
+    } else {
+        ["report-websocket.json", "critest-websocket.log"]
+    }
+    .map(|name| folder.join(name));
     let endpoint = format!("unix://{}", daemon.socket().display());
     let mut critest = engine.inside(suite);
     critest
@@ -118,7 +149,8 @@ fn run(
             "--ginkgo.seed=1",
         ])
         .args(["--ginkgo.timeout=40m", "--ginkgo.poll-progress-after=90s"])
-        .arg(format!("--ginkgo.json-report={}", json.display()));
+        .arg(format!("--ginkgo.json-report={}", json.display()))
+        .args(flags);
     if let Some(focus) = focus {
         critest.arg(format!("--ginkgo.focus={focus}"));
     }
@@ -164,6 +196,10 @@ fn keep_logs(daemon: &Daemon, folder: &Path) -> Outcome {
         (daemon.log().to_path_buf(), "springline.log"),
         (folder.join("critest.log"), "critest.log"),
         (folder.join("report.json"), "report.json"),
+        (
+            folder.join("critest-websocket.log"),
+            "critest-websocket.log",
+        ),
     ];
     for (from, name) in logs {
         let _ = fs::copy(from, kept.join(format!("{engine}-{name}")));
